@@ -68,6 +68,8 @@ export interface Options {
   readonly receipt?: string | undefined;
   /** Where the page begins: 0, or the cursor that came with the page before. */
   readonly cursor?: string | undefined;
+  /** How long the holder of the task may go on at most, from now. */
+  readonly graceMs?: number | undefined;
   /** Tasks are delivered for good. */
   readonly pop?: boolean | undefined;
   /** A task is called back for a more urgent one until it is started. */
@@ -142,6 +144,7 @@ const SEND: {
   byMs: (words, value) => words.span("BY", value),
   receipt: (words, value) => words.option("RECEIPT", value),
   cursor: (words, value) => words.option("CURSOR", value),
+  graceMs: (words, value) => words.span("GRACE", value),
   pop: (words, value) => words.flag("POP", value),
   recall: (words, value) => words.flag("RECALL", value),
   leaseMs: (words, value) => words.span("LEASE", value),
@@ -435,13 +438,25 @@ export function leases(queue?: string, options: LeasesOptions = {}): Words {
   return send(new Words("LEASES").maybe(queue), options, LEASES);
 }
 
+const CANCEL = ["reason", "graceMs", "member"] as const;
+/** The options of `CANCEL`. */
+export type CancelOptions = Of<typeof CANCEL>;
+
+/**
+ * Ends a task, or if it is taken, asks its holder to stop. The reply: X; T if its holder is asked;
+ * Z or D if it was finished.
+ */
+export function cancel(queue: string, id: string, options: CancelOptions = {}): Words {
+  return send(new Words("CANCEL", queue, id), options, CANCEL);
+}
+
 const AWAIT = ["waitMs", "member"] as const;
 /** The options of `AWAIT`. */
 export type AwaitCommandOptions = Of<typeof AWAIT>;
 
 /**
  * Waits until a task is finished. The reply: the outcome (acked, buried, expired, killed, dead,
- * evicted, moved, timeout) and the state.
+ * evicted, moved, cancelled, timeout) and the state.
  */
 export function awaitCommand(queue: string, id: string, options: AwaitCommandOptions = {}): Words {
   return send(new Words("AWAIT", queue, id), options, AWAIT);

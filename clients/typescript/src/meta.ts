@@ -45,6 +45,8 @@ export interface TaskMeta {
   readonly slot: number | null;
   /** Short values by name that its put gave it. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Why it was cancelled, perhaps empty, in T until its holder stops. */
+  readonly cancelled: string | null;
   /** Where it comes from if it is a dead letter. */
   readonly origin: Origin | null;
 }
@@ -71,6 +73,7 @@ export function metaOf(map: ReplyMap): TaskMeta {
     schedule: textOrNull(map["schedule"]),
     slot: numberOrNull(map["slot"]),
     headers: textsOf(map["headers"]),
+    cancelled: textOrNull(map["cancelled"]),
     origin: originOf(map),
   };
 }

@@ -11,7 +11,8 @@ export type StateOrGone = State | "X";
 
 /** How a task ended, or `timeout` if it has not ended in time. */
 export type Outcome =
-  | "acked" | "buried" | "expired" | "killed" | "dead" | "evicted" | "moved" | "timeout";
+  | "acked" | "buried" | "expired" | "killed" | "dead" | "evicted" | "moved" | "cancelled"
+  | "timeout";
 
 /** Where a dead letter comes from. Moments are Unix milliseconds. */
 export interface Origin {

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use pinpriq_proto::wire::resp::Words;
+use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
 use crate::error::Error;
@@ -23,9 +24,18 @@ pub struct Job {
     task: Arc<Task>,
     receipt: Name,
     queue: Queue,
-    is_settled: Arc<AtomicBool>,
+    course: Arc<Course>,
+}
+
+/// What has happened to a job since it was taken.
+#[derive(Default)]
+struct Course {
+    is_settled: AtomicBool,
     /// What it did cost. 0 if that was not said.
-    cost: Arc<AtomicU32>,
+    cost: AtomicU32,
+    cancellation: CancellationToken,
+    /// Why it was cancelled, once it was.
+    reason: OnceLock<String>,
 }
 
 impl fmt::Debug for Job {
@@ -50,8 +60,7 @@ impl Job {
             queue = queue.member(member);
         }
         let receipt = task.receipt.clone()?;
-        let (task, is_settled, cost) = (Arc::new(task), Arc::default(), Arc::default());
-        Some(Self { task, receipt, queue, is_settled, cost })
+        Some(Self { task: Arc::new(task), receipt, queue, course: Arc::default() })
     }
 
     /// Returns the queue or the lane that it was taken from.
@@ -70,11 +79,11 @@ impl Job {
     /// key and share count the difference, once the task is finished, given back, buried or failed.
     /// A worker tells it too. 0 takes it back.
     pub fn set_cost(&self, cost: u32) {
-        self.cost.store(cost, Ordering::Relaxed);
+        self.course.cost.store(cost, Ordering::Relaxed);
     }
 
     fn cost(&self) -> Option<u32> {
-        Some(self.cost.load(Ordering::Relaxed)).filter(|cost| *cost > 0)
+        Some(self.course.cost.load(Ordering::Relaxed)).filter(|cost| *cost > 0)
     }
 
     /// Finishes the task.
@@ -114,14 +123,34 @@ impl Job {
         self.queue.touch(&self.receipt).await
     }
 
+    /// Returns the token that is cancelled when the task is: its function should stop soon, and
+    /// return an error unless the work is done. Only a worker learns of it.
+    #[must_use]
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.course.cancellation
+    }
+
+    /// Returns why the task was cancelled, perhaps empty, if it was.
+    #[must_use]
+    pub fn cancelled(&self) -> Option<&str> {
+        self.course.reason.get().map(String::as_str)
+    }
+
+    /// Notes that the task was cancelled. Returns whether that is news.
+    pub(crate) fn note_cancelled(&self, reason: &str) -> bool {
+        let is_news = self.course.reason.set(reason.to_owned()).is_ok();
+        self.course.cancellation.cancel();
+        is_news
+    }
+
     /// Whether it was acknowledged, given back, buried or failed here.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.is_settled.load(Ordering::Relaxed)
+        self.course.is_settled.load(Ordering::Relaxed)
     }
 
     fn settled<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
-        self.is_settled.fetch_or(done.is_ok(), Ordering::Relaxed);
+        self.course.is_settled.fetch_or(done.is_ok(), Ordering::Relaxed);
         done
     }
 }

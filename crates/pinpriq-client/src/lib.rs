@@ -102,4 +102,6 @@ pub use topic::{Publish, Topic};
 pub use worker::{Event, Failure, Happening, Outcome, Worker, stop_signal};
 
 pub use pinpriq_proto::wire::resp::{Value, Words};
+pub use tokio_util::sync::CancellationToken;
+
 pub use pinpriq_tls::{Identity, Pem, Roots, Tls, TlsError, Trust};

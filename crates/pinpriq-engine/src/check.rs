@@ -71,6 +71,8 @@ impl Engine {
                 task.is_recorded() && task.unsaved() == Unsaved::Nothing,
                 "task {number} is reported"
             );
+            let is_taken = task.kind() == StateKind::Taken;
+            assert!(is_taken || task.cancelled().is_none(), "task {number} is asked for nothing");
             bytes += task.own_bytes() + pinpriq_proto::limits::TASK_OVERHEAD_BYTES;
             if task.shares() {
                 let Some((first, published)) = self.publications.shared_by(number) else {
@@ -567,7 +569,7 @@ impl Engine {
     }
 }
 
-/// `put + revived = acked + expired + killed + dead + evicted + moved + present`.
+/// `put + revived = acked + expired + killed + dead + evicted + moved + cancelled + present`.
 fn check_balance(counters: &Counters, of: &str) {
     let came = counters.put + counters.revived;
     assert_eq!(came, counters.left() + counters.present(), "the figures of {of} balance");

@@ -571,6 +571,7 @@ impl Engine {
             Command::Dig(ref transfer) => self.dig(client, transfer),
             Command::Plow { queue, count, delay, ttl } => self.plow(queue, count, delay, ttl),
             Command::Kill { queue, ids } => self.kill(client, queue, ids),
+            Command::Cancel(ref it) => self.cancel(client, it),
             Command::Switch { ref transfer, to } => self.switch(client, transfer, to),
             Command::Snatch(ref transfer) => self.snatch(client, transfer),
             Command::Restart(ref transfer) => self.restart(client, transfer),

@@ -193,7 +193,7 @@ impl Engine {
     fn take_out(&mut self, slot: Slot, operation: Operation, exit: Exit) -> Task {
         let from = self.lift(slot);
         assert!(
-            permits(operation, Some(from), None) || exit == Exit::Expired,
+            permits(operation, Some(from), None) || matches!(exit, Exit::Expired | Exit::Cancelled),
             "{operation:?} cannot remove a task that is {from:?}"
         );
         self.report.stir(from != StateKind::Taken);
@@ -231,6 +231,7 @@ impl Engine {
             Exit::Dead => Outcome::Dead,
             Exit::Evicted => Outcome::Evicted,
             Exit::Moved => Outcome::Moved,
+            Exit::Cancelled => Outcome::Cancelled,
         };
         self.tell_watchers(Some(task.queue), task.number(), (outcome, None));
         task
@@ -286,10 +287,16 @@ impl Engine {
         let after_ack = zombie.map_or(setting, AfterAck::Zombie);
         match after_ack {
             AfterAck::Delete => self.leave(slot, operation, Exit::Acked),
-            AfterAck::Keep => self.shift(slot, operation, Unsaved::Progress, |_| State::Done),
+            AfterAck::Keep => self.shift(slot, operation, Unsaved::Progress, |task| {
+                task.set_cancelled(None);
+                State::Done
+            }),
             AfterAck::Zombie(stay) => {
                 let purge_at = self.now.after(stay);
-                self.shift(slot, operation, Unsaved::Progress, |_| State::Zombie { purge_at });
+                self.shift(slot, operation, Unsaved::Progress, |task| {
+                    task.set_cancelled(None);
+                    State::Zombie { purge_at }
+                });
             }
         }
     }
@@ -327,6 +334,9 @@ impl Engine {
 
     /// Ends a lease without counting a failure: T to R, or to X if the TTL has passed meanwhile.
     pub(crate) fn end_lease(&mut self, slot: Slot, operation: Operation) {
+        if self.leave_cancelled(slot, operation) {
+            return;
+        }
         if self.tasks[slot].is_expired(self.now) {
             self.leave_expired(slot, operation);
         } else {

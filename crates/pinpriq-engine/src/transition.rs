@@ -47,6 +47,8 @@ pub(crate) enum Operation {
     Kick,
     /// See [`pinpriq_proto::command::Command::Kill`].
     Kill,
+    /// See [`pinpriq_proto::command::Command::Cancel`].
+    Cancel,
     /// See [`pinpriq_proto::command::Command::Switch`].
     Switch,
     /// See [`pinpriq_proto::command::Command::Snatch`].
@@ -238,6 +240,10 @@ const fn by_id(operation: Operation, standing: Standing) -> Answer {
         (Operation::Await, Standing::Resting(Zombie | Done)) => Answer::Tells(Outcome::Acked),
         (Operation::Await, _) => Answer::Blocks,
 
+        (Operation::Cancel, Standing::Resting(Zombie | Done)) => Answer::Nothing,
+        (Operation::Cancel, Standing::Resting(_)) => Answer::Moves(&[None]),
+        (Operation::Cancel, _) => Answer::Stays,
+
         (Operation::Snatch, Standing::TakenHere | Standing::TakenElsewhere) => {
             Answer::Moves(TO_READY)
         }
@@ -272,7 +278,7 @@ pub(crate) fn permits(
 }
 
 /// The rows of the listing, each with its label.
-pub(crate) const ROWS: [(&str, Operation); 37] = [
+pub(crate) const ROWS: [(&str, Operation); 38] = [
     ("put with that id", Operation::Put),
     ("take", Operation::Take),
     ("take by number", Operation::TakeByNumber),
@@ -301,6 +307,7 @@ pub(crate) const ROWS: [(&str, Operation); 37] = [
     ("dig", Operation::Dig),
     ("kick", Operation::Kick),
     ("kill", Operation::Kill),
+    ("cancel", Operation::Cancel),
     ("switch", Operation::Switch),
     ("snatch", Operation::Snatch),
     ("restart", Operation::Restart),

@@ -11,8 +11,8 @@ mod share;
 mod tubes;
 
 pub use self::parts::{
-    Ack, Amendment, Assign, Bury, Done, End, Fail, Held, HeldBy, Order, Peek, Release, Selection,
-    Sides, Take, TakeMode, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Bury, Cancel, Done, End, Fail, Held, HeldBy, Order, Peek, Release,
+    Selection, Sides, Take, TakeMode, Transfer, Update, Wait,
 };
 pub use self::put::{Delay, Put, TimeToLive};
 pub use self::queue::QueueCommand;
@@ -456,6 +456,20 @@ pub enum Command<'a> {
         #[words(Word::Some("id"))]
         ids: &'a [&'a [u8]],
     },
+    /// Ends a task, or if it is taken, asks its holder to stop. The reply is its state, which is
+    /// none once it has ended. Finished tasks stay as they are.
+    #[command(
+        needs(manage = it.queue), shard = it.queue, disk = Served, change, step, audit = it.queue
+    )]
+    #[letter(52)]
+    #[request(
+        Spec::new("CANCEL", Group::Tasks,
+            "Ends a task, or if it is taken, asks its holder to stop",
+            "X; T if its holder is asked; Z or D if it was finished")
+        .http(Form::State)
+        .last()
+    )]
+    Cancel(Cancel<'a>),
     /// Moves a task that is not taken into any other state.
     #[command(needs(manage = transfer), shard = transfer.queue, disk = Refused, change, step)]
     #[letter(31)]
@@ -563,8 +577,8 @@ pub enum Command<'a> {
     #[request(
         Spec::new("AWAIT", Group::Tasks,
             "Waits until a task is finished",
-            "the outcome (acked, buried, expired, killed, dead, evicted, moved, timeout) and the \
-             state")
+            "the outcome (acked, buried, expired, killed, dead, evicted, moved, cancelled, \
+             timeout) and the state")
         .http(Form::Outcome)
         .last()
     )]

@@ -149,7 +149,7 @@ pub struct Draft {
 }
 
 /// All fields of a task: first those of replies, in their order, then those that are only exported.
-pub static TASK: [Field; 42] = [
+pub static TASK: [Field; 43] = [
     Field::of("queue", FieldKind::Bytes, "name; for a task in a lane the topic", |it| {
         Value::Bytes(&it.task.queue)
     })
@@ -398,6 +398,12 @@ pub static TASK: [Field; 42] = [
         draft.task.terms = terms.with_headers(value.headers().map(Bytes::from));
     })
     .usually(Value::Headers(&[])),
+    Field::of(
+        "cancelled",
+        FieldKind::Bytes,
+        "why it was cancelled, perhaps empty, in T until its holder stops",
+        |it| bytes(it.task.progress.cancelled().map(|cancelled| &cancelled.reason)),
+    ),
     Field::of("burial", FieldKind::Number, "its place among those that are buried", |it| match it
         .task
         .progress

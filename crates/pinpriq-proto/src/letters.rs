@@ -136,7 +136,7 @@ pub fn decode_output(bytes: &[u8]) -> Result<Output, Malformed> {
     let output = decode(bytes)?;
     match &output {
         Output::Reply { reply, .. } => check_reply(reply)?,
-        Output::Delivery { .. } | Output::Recall(_) => {}
+        Output::Delivery { .. } | Output::Notice(_) => {}
     }
     Ok(output)
 }

@@ -18,6 +18,8 @@ worded! {
         Evicted = 5 => "evicted",
         /// It was moved to another queue by hand.
         Moved = 6 => "moved",
+        /// It was cancelled.
+        Cancelled = 8 => "cancelled",
         /// It did not end in time.
         Timeout = 7 => "timeout",
     }

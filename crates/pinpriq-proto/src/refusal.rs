@@ -63,6 +63,9 @@ worded! {
         Unknown = 20 => "UNKNOWN",
         /// The user may not do this with this queue or topic.
         NoPerm = 21 => "NOPERM",
+        /// The task was cancelled while it is taken, so its lease is not renewed. The sentence is
+        /// the reason.
+        Cancelled = 22 => "CANCELLED",
     }
 
     /// The stable word for programs.

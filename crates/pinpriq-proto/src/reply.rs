@@ -44,23 +44,34 @@ pub enum Output {
         #[letter(1)]
         popped: bool,
     },
-    /// A delivery that the client had not started was called back: its lease has ended, and its
-    /// credit is there again.
+    /// Something that a client has to know about a lease of its own.
     #[letter(3)]
-    Recall(Box<Recalled>),
+    Notice(Box<Notice>),
 }
 
-/// A delivery that was called back.
+/// What a client has to know about a lease of its own: a delivery that it had not started was
+/// called back, so its lease has ended and its credit is there again, or the task was cancelled.
 #[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
-pub struct Recalled {
-    /// The client that has received it.
+pub struct Notice {
+    /// The client that has the lease.
     pub client: ClientId,
     /// The queue or the topic.
     pub queue: Bytes,
     /// The id of the task.
     pub id: TaskId,
-    /// The receipt, which is stale now.
+    /// The receipt of the lease.
     pub receipt: Receipt,
+    /// The reason, if the task was cancelled.
+    #[letter(1)]
+    pub cancelled: Option<Bytes>,
+}
+
+impl Notice {
+    /// Whether it is a delivery that was called back.
+    #[must_use]
+    pub const fn is_recall(&self) -> bool {
+        self.cancelled.is_none()
+    }
 }
 
 impl Output {
@@ -75,7 +86,7 @@ impl Output {
             | Self::Delivery { tasks, .. } => tasks,
             Self::Reply { reply: Reply::Exported(exported), .. } => &mut exported.tasks,
             Self::Reply { reply: Reply::Task(Some(task)), .. } => std::slice::from_mut(&mut **task),
-            Self::Reply { .. } | Self::Recall(_) => &mut [],
+            Self::Reply { .. } | Self::Notice(_) => &mut [],
         }
     }
 }

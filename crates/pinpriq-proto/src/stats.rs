@@ -1,6 +1,7 @@
 //! Figures: the number of tasks in each state, how they got there, and how they left.
 //!
-//! At any moment `put + revived = acked + expired + killed + dead + evicted + moved + present`, and
+//! At any moment `put + revived = acked + expired + killed + dead + evicted + moved + cancelled +
+//! present`, and
 //! only R, T, W and B are present. A task that is kept after it was acknowledged, in Z or D, has
 //! left: `acked` counted it then. It counts again as `revived` if it comes back, and as `purged`
 //! when it is removed.
@@ -72,6 +73,8 @@ pub enum Exit {
     Evicted,
     /// It was moved to another queue.
     Moved,
+    /// It was cancelled.
+    Cancelled,
 }
 
 /// The counters of one queue, or of all.
@@ -104,6 +107,9 @@ pub struct Counters {
     /// Tasks that were moved to another queue by hand.
     #[letter(8)]
     pub moved: u64,
+    /// Tasks that were cancelled.
+    #[letter(15)]
+    pub cancelled: u64,
     /// Kept tasks that were removed, for whatever reason.
     #[letter(9)]
     pub purged: u64,
@@ -226,6 +232,7 @@ impl Counters {
             (&mut self.dead, others.dead),
             (&mut self.evicted, others.evicted),
             (&mut self.moved, others.moved),
+            (&mut self.cancelled, others.cancelled),
             (&mut self.purged, others.purged),
             (&mut self.revived, others.revived),
             (&mut self.failures, others.failures),
@@ -245,7 +252,8 @@ impl Counters {
     /// Returns how many tasks have left. What is kept after an acknowledgement has left too.
     #[must_use]
     pub const fn left(&self) -> u64 {
-        self.acked + self.expired + self.killed + self.dead + self.evicted + self.moved
+        let on_its_own = self.acked + self.expired + self.dead + self.evicted;
+        on_its_own + self.killed + self.moved + self.cancelled
     }
 
     /// Returns the number of tasks in any state, with those that are kept after they were
@@ -324,7 +332,7 @@ impl Counters {
         if from.is_finished() {
             match exit {
                 Exit::Expired | Exit::Dead => self.revived += 1,
-                Exit::Acked | Exit::Killed | Exit::Evicted | Exit::Moved => {
+                Exit::Acked | Exit::Killed | Exit::Evicted | Exit::Moved | Exit::Cancelled => {
                     self.purged += 1;
                     return;
                 }
@@ -337,6 +345,7 @@ impl Counters {
             Exit::Dead => self.dead += 1,
             Exit::Evicted => self.evicted += 1,
             Exit::Moved => self.moved += 1,
+            Exit::Cancelled => self.cancelled += 1,
         }
     }
 }

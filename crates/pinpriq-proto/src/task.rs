@@ -251,7 +251,7 @@ pub struct Progress {
 
 /// What delays, releases and burials have left on a task. At least one of these is known: see
 /// [`Trace::of`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace {
     /// The delay that it was last given, whether or not it has passed. Zero if there was none.
     pub delay: Span,
@@ -261,6 +261,17 @@ pub struct Trace {
     pub is_held: bool,
     /// How it ages.
     pub aged: Aged,
+    /// How it was cancelled, while it is taken.
+    pub cancelled: Option<Cancelled>,
+}
+
+/// What is known of a taken task that was cancelled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cancelled {
+    /// Why, perhaps empty.
+    pub reason: Bytes,
+    /// The deadline of its lease, where no grace ends that earlier.
+    pub deadline: Option<Timestamp>,
 }
 
 /// How a task of an ageing queue ages, where that does not follow from its put and its queue.
@@ -530,6 +541,12 @@ impl Progress {
         self.trace.as_ref().map_or(Aged::NONE, |trace| trace.aged)
     }
 
+    /// How it was cancelled, if it is taken and was.
+    #[must_use]
+    pub fn cancelled(&self) -> Option<&Cancelled> {
+        self.trace.as_ref()?.cancelled.as_ref()
+    }
+
     /// Whether nothing has happened to the task of this number, apart from its priority.
     #[inline]
     #[must_use]
@@ -559,8 +576,13 @@ impl Aged {
 
 impl Trace {
     /// What nothing has left anything on.
-    pub const NONE: Self =
-        Self { delay: Span::ZERO, counts: Counts::NONE, is_held: false, aged: Aged::NONE };
+    pub const NONE: Self = Self {
+        delay: Span::ZERO,
+        counts: Counts::NONE,
+        is_held: false,
+        aged: Aged::NONE,
+        cancelled: None,
+    };
 
     /// The trace with this delay and these counts, or none if they say nothing.
     #[must_use]
@@ -573,9 +595,9 @@ impl Trace {
     #[must_use]
     #[inline]
     pub fn kept(self) -> Option<Box<Self>> {
-        let Self { delay, counts, is_held, aged } = self;
+        let Self { delay, counts, is_held, aged, ref cancelled } = self;
         let is_any = !delay.is_zero() || !counts.are_none() || is_held || !aged.is_none();
-        is_any.then(|| Box::new(self))
+        (is_any || cancelled.is_some()).then(|| Box::new(self))
     }
 }
 

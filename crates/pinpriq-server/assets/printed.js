@@ -171,4 +171,5 @@ export const FIELDS = [
   { name: "schedule", kind: "text" },
   { name: "slot", kind: "moment" },
   { name: "headers", kind: "text" },
+  { name: "cancelled", kind: "text" },
 ];

@@ -10,8 +10,8 @@ pub(crate) mod subscriptions;
 
 use std::cell::{Cell, RefCell};
 
-use pinpriq_proto::reply::Refusal;
-use pinpriq_proto::task::{Bytes, Receipt, RequestId};
+use pinpriq_proto::reply::{Notice, Refusal};
+use pinpriq_proto::task::{Bytes, RequestId};
 use pinpriq_store::durable::Wanted;
 
 use self::choosing::Choosing;
@@ -184,13 +184,15 @@ impl Session {
         self.delivered.set(self.delivered.get() + 1);
     }
 
-    /// Counts that a delivery was called back, which has cost no credit then. Returns whether the
-    /// client hears of it: not if nothing of the delivery was sent.
-    pub(crate) fn call_back(&self, receipt: Receipt) -> bool {
-        self.delivered.set(self.delivered.get() - 1);
+    /// Returns whether the client hears of this. Of a delivery that was called back, which has cost
+    /// no credit then, it does not hear if nothing of the delivery was sent.
+    pub(crate) fn must_hear(&self, notice: &Notice) -> bool {
         let outbox = &mut *self.outbox.borrow_mut();
-        if outbox.call_back(receipt) {
-            return false;
+        if notice.is_recall() {
+            self.delivered.set(self.delivered.get() - 1);
+            if outbox.call_back(notice.receipt) {
+                return false;
+            }
         }
         if outbox.len() > UNREAD_MAX {
             self.kill(Ending::Unread);

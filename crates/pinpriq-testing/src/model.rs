@@ -13,6 +13,7 @@
 mod ageing;
 mod arguments;
 mod bindings;
+mod cancelling;
 mod capacity;
 mod carrying;
 mod disk_room;
@@ -320,6 +321,7 @@ impl Model {
             Command::Dig(transfer) => self.dig(transfer),
             Command::Plow { queue, count, delay, ttl } => self.plow(*queue, *count, *delay, *ttl),
             Command::Kill { queue, ids } => self.kill(*queue, ids),
+            Command::Cancel(cancel) => self.cancel(cancel),
             Command::Switch { transfer, to } => self.switch(transfer, *to),
             Command::Snatch(transfer) => self.snatch(transfer),
             Command::Restart(transfer) => self.restart_task(transfer),

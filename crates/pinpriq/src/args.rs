@@ -90,7 +90,8 @@ Exit codes:
     /// is sent byte for byte: a line end at the end of stdin is part of it. With --lines each line
     /// of stdin becomes a task, many of them under way at a time; an answer comes for each of them,
     /// in order. After a refusal no more lines are read. With --wait-ms the command prints, after
-    /// the id, how the task ended: acked, buried, expired, killed, dead, evicted, moved or timeout.
+    /// the id, how the task ended: acked, buried, expired, killed, dead, evicted, moved, cancelled
+    /// or timeout.
     /// The exit code says so too; of several tasks it is that of the first which was not acked.
     ///
     /// With --unique the word new or duplicate follows the id. A duplicate is not put: the id is

@@ -22,6 +22,7 @@ const TIMEOUT: u8 = 13;
 const DEAD: u8 = 14;
 const EVICTED: u8 = 15;
 const MOVED: u8 = 16;
+const CANCELLED: u8 = 17;
 
 /// How a command ended that ran as it should.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +49,8 @@ pub(crate) enum Exit {
     Evicted,
     /// It waited for the end of a task, and the task was moved to another queue.
     Moved,
+    /// It waited for the end of a task, and the task was cancelled.
+    Cancelled,
 }
 
 /// Why a command ended otherwise.
@@ -73,6 +76,7 @@ impl Exit {
             Self::Dead => DEAD,
             Self::Evicted => EVICTED,
             Self::Moved => MOVED,
+            Self::Cancelled => CANCELLED,
         }
     }
 }

@@ -45,6 +45,7 @@ OPTIONS = {
     "by": ("BY", "span"),
     "receipt": ("RECEIPT", "option"),
     "count": ("COUNT", "option"),
+    "grace": ("GRACE", "span"),
     "pop": ("POP", "switch"),
     "recall": ("RECALL", "switch"),
     "lease": ("LEASE", "span"),
@@ -611,11 +612,35 @@ def leases(
     return words.options(options, LeasesOptions, OPTIONS)
 
 
+class CancelOptions(TypedDict, total=False):
+    """Options of `cancel`."""
+
+    #: Why, for people who look at the task later; at most 1,024 bytes.
+    reason: str | None
+    #: How long the holder of the task may go on at most, from now.
+    grace: Span | None
+
+
+def cancel(
+    queue: Name,
+    id: Name,
+    *,
+    member: Name | None = None,
+    **options: Unpack[CancelOptions],
+) -> Words:
+    """Ends a task, or if it is taken, asks its holder to stop.
+
+    The reply: X; T if its holder is asked; Z or D if it was finished.
+    """
+    words = Words("CANCEL", queue, id).option("MEMBER", member)
+    return words.options(options, CancelOptions, OPTIONS)
+
+
 def await_(queue: Name, id: Name, *, wait: Span | None = None, member: Name | None = None) -> Words:
     """Waits until a task is finished.
 
-    The reply: the outcome (acked, buried, expired, killed, dead, evicted, moved, timeout) and the
-    state.
+    The reply: the outcome (acked, buried, expired, killed, dead, evicted, moved, cancelled,
+    timeout) and the state.
     """
     return Words("AWAIT", queue, id).wait("WAIT", wait).option("MEMBER", member)
 

@@ -34,6 +34,7 @@ class Outcome(str, Enum):
     DEAD = "dead"
     EVICTED = "evicted"
     MOVED = "moved"
+    CANCELLED = "cancelled"
     TIMEOUT = "timeout"
 
 

@@ -71,5 +71,7 @@ class Task:
     slot: datetime | None = None
     #: Short values by name that its put gave it.
     headers: dict[str, str] = field(default_factory=dict)
+    #: Why it was cancelled, perhaps empty, in T until its holder stops.
+    cancelled: str | None = None
     #: Where a dead letter comes from.
     origin: Origin | None = None

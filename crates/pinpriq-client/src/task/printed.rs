@@ -61,6 +61,8 @@ pub struct Task {
     pub slot: Option<SystemTime>,
     /// Short values by name that its put gave it.
     pub headers: BTreeMap<String, Name>,
+    /// Why it was cancelled, perhaps empty, in T until its holder stops.
+    pub cancelled: Option<Name>,
     /// Where a dead letter comes from.
     pub origin: Option<Origin>,
 }
@@ -94,6 +96,7 @@ impl Task {
             schedule: map.name("schedule"),
             slot: map.moment("slot"),
             headers: map.headers("headers").unwrap_or_default(),
+            cancelled: map.name("cancelled"),
             origin: map.origin(),
         })
     }

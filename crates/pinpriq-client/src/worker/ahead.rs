@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::runner::{Crew, Loop, PAUSE_FIRST, PAUSE_MAX, Place, join};
+use super::runner::{CANCELLED, Crew, Loop, PAUSE_FIRST, PAUSE_MAX, Place, join};
 use super::{Happening, Source as Where};
 use crate::attempts::jittered;
 use crate::clock::{now, pause, until};
@@ -70,6 +70,8 @@ enum Owed {
     Start(Vec<Job>),
     Ack(Job),
     Subscribe,
+    /// Something that may be refused.
+    Aside,
     Other,
 }
 
@@ -185,6 +187,7 @@ impl Ahead {
         self.lump = (prefetch / CREDIT_PARTS).max(1);
         let places = self.crew.worker.concurrency.saturating_add(prefetch);
         self.free = places.saturating_sub(running);
+        self.ask_for_cancels();
         self.subscribe(work);
         Ok(opened)
     }
@@ -213,6 +216,11 @@ impl Ahead {
             }
         }
         prefetch
+    }
+
+    /// Asks to hear of tasks that are cancelled. A server that cannot tell leaves it to renewals.
+    fn ask_for_cancels(&mut self) {
+        self.ask(&Words::new("CLIENT CANCELS ON"), Owed::Aside);
     }
 
     fn subscribe(&mut self, work: &Loop) {
@@ -377,12 +385,18 @@ impl Ahead {
         match owed {
             Some(Owed::Start(jobs)) if refused.code == "STALE" => {
                 for job in &jobs {
-                    self.cancel(job);
+                    self.end(job);
+                }
+            }
+            Some(Owed::Start(jobs)) if refused.code == CANCELLED => {
+                for job in &jobs {
+                    self.crew.note_cancelled(job, &refused.message);
                 }
             }
             // It is not known to be lost. The next renewal of the leases starts them too.
             Some(Owed::Start(_)) => tracing::warn!("jobs were not started: {refused}"),
             Some(Owed::Ack(job)) => self.acknowledge_again(work, job),
+            Some(Owed::Aside) => {}
             Some(Owed::Subscribe) if refused.code == "NOTFOUND" => self.must_join = true,
             _ => return Err(refused.into()),
         }
@@ -392,8 +406,12 @@ impl Ahead {
     /// Ends the functions of those jobs of a start that were called back before it.
     fn note_started(&self, jobs: &[Job], replies: &Value) {
         for (job, reply) in jobs.iter().zip(replies.elements().unwrap_or_default()) {
-            if matches!(reply, Value::Error(text) if Refused::of(text, false).code == "STALE") {
-                self.cancel(job);
+            let Value::Error(text) = reply else { continue };
+            let refused = Refused::of(text, false);
+            match &*refused.code {
+                "STALE" => self.end(job),
+                CANCELLED => self.crew.note_cancelled(job, &refused.message),
+                _ => {}
             }
         }
     }
@@ -412,12 +430,33 @@ impl Ahead {
             }
             return;
         }
+        if word == Some(b"cancel") {
+            let text = |at: usize| message.get(at).and_then(Value::as_bytes).unwrap_or_default();
+            self.note_cancelled(text(3), &String::from_utf8_lossy(text(4)));
+            return;
+        }
         let task = message.get(1).and_then(Task::read);
         let job = task.and_then(|task| Job::new(&self.crew.worker.client, task));
         let Some(job) = job.filter(|_| !self.is_stopping) else { return };
         self.arrivals += 1;
         let place = (self.rank(&job), self.arrivals);
         self.arrived.insert(place, (now(), job));
+    }
+
+    /// Tells the function of a job that the task was cancelled, or gives back a job that has none
+    /// yet.
+    fn note_cancelled(&mut self, receipt: &[u8], reason: &str) {
+        if let Some(job) = self.crew.held.held(receipt) {
+            self.crew.note_cancelled(&job, reason);
+        }
+        let is_it = |job: &Job| job.receipt().as_bytes() == receipt;
+        let at = self.arrived.iter().find(|(_, (_, job))| is_it(job)).map(|(at, _)| *at);
+        if let Some((_, job)) = at.and_then(|at| self.arrived.remove(&at)) {
+            self.crew.note_cancelled(&job, reason);
+            self.free += 1;
+            let words = Words::new("RELEASE").bytes(&job.queue).bytes(job.receipt());
+            self.ask(&words, Owed::Aside);
+        }
     }
 
     /// Returns a number that is smaller for a job that its queue hands out sooner.
@@ -430,7 +469,7 @@ impl Ahead {
     }
 
     /// Ends the function of a job that was called back before it was started.
-    fn cancel(&self, job: &Job) {
+    fn end(&self, job: &Job) {
         if !self.crew.held.is_lost(job) {
             return;
         }
@@ -462,7 +501,7 @@ impl Ahead {
                         Ok(replies) => self.note_started(&jobs, &replies),
                         Err(error) if error.is("STALE") => {
                             for job in &jobs {
-                                self.cancel(job);
+                                self.end(job);
                             }
                         }
                         Err(error) => {
@@ -471,7 +510,7 @@ impl Ahead {
                         }
                     }
                 }
-                Owed::Subscribe | Owed::Other => {}
+                Owed::Subscribe | Owed::Aside | Owed::Other => {}
             }
         }
     }

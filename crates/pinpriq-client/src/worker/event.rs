@@ -36,6 +36,8 @@ pub enum Happening<'a> {
         /// What became of the task, unless its lease had ended or the server was not reached.
         state: Option<State>,
     },
+    /// The task was cancelled, and the token of the job too: see [`Job::cancellation`].
+    Cancelled,
     /// Its lease has ended while its function runs: another worker may have the task.
     Lost,
     /// The server has called it back before its function was called, for a more urgent one.

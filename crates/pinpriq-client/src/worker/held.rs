@@ -5,7 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pinpriq_proto::wire::resp::Words;
 
+use super::runner::CANCELLED;
 use crate::client::Client;
+use crate::error::Refused;
 use crate::job::Job;
 use crate::name::Name;
 
@@ -40,6 +42,11 @@ impl Held {
         lease.map(|lease| lease.is_ending = true).is_some()
     }
 
+    /// Returns the job with this receipt, if it is held.
+    pub(super) fn held(&self, receipt: &[u8]) -> Option<Job> {
+        self.leases().get(&Name::from(receipt)).map(|lease| lease.job.clone())
+    }
+
     /// Stops renewing.
     pub(super) fn let_go(&self, job: &Job) {
         self.leases().remove(job.receipt());
@@ -50,10 +57,11 @@ impl Held {
         self.leases().drain().map(|(_, lease)| lease.job).collect()
     }
 
-    /// Renews all leases, and returns the jobs whose leases had ended.
-    pub(super) async fn renew(&self, client: &Client) -> Vec<Job> {
+    /// Renews all leases. Returns the jobs whose leases had ended, and those that were cancelled,
+    /// each with what the server said.
+    pub(super) async fn renew(&self, client: &Client) -> Vec<(Job, Refused)> {
         let jobs: Vec<Job> = self.leases().values().map(|lease| lease.job.clone()).collect();
-        let mut lost = Vec::new();
+        let mut news = Vec::new();
         for some in jobs.chunks(RENEWALS_MAX) {
             let words = |job: &Job| job.queue().touch_words(job.receipt());
             let commands: Vec<Words> = some.iter().map(words).collect();
@@ -61,7 +69,7 @@ impl Held {
                 Ok(replies) => replies,
                 Err(error) => {
                     tracing::warn!("leases were not renewed: {error}");
-                    return lost;
+                    return news;
                 }
             };
             for (job, reply) in some.iter().zip(replies) {
@@ -69,16 +77,17 @@ impl Held {
                     Ok(_) => {}
                     Err(refused) if refused.code == "STALE" => {
                         if self.is_lost(job) {
-                            lost.push(job.clone());
+                            news.push((job.clone(), refused));
                         }
                     }
+                    Err(refused) if refused.code == CANCELLED => news.push((job.clone(), refused)),
                     Err(refused) => {
                         tracing::warn!("the lease of {} was not renewed: {refused}", job.id);
                     }
                 }
             }
         }
-        lost
+        news
     }
 
     /// Whether a job whose lease has ended was held, and was not about to be finished. It is held

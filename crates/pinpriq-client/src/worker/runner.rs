@@ -23,6 +23,8 @@ use crate::queue::{Release, Source, take};
 use crate::spans::Attempt;
 use crate::task::State;
 
+/// The code with which the server refuses to renew the lease of a task that was cancelled.
+pub(super) const CANCELLED: &str = "CANCELLED";
 /// How long one take may wait. A worker that is to stop notices it after that.
 const WAIT: Duration = Duration::from_secs(1);
 /// The first and the longest pause after an error.
@@ -379,6 +381,14 @@ impl Crew {
         Ok((state, format!("{reason}: {next}")))
     }
 
+    /// Notes that the task of a job was cancelled.
+    pub(super) fn note_cancelled(&self, job: &Job, reason: &str) {
+        if job.note_cancelled(reason) {
+            tracing::info!("the task {} of {} was cancelled: {reason}", job.id, job.queue);
+            self.worker.tell(job, Happening::Cancelled);
+        }
+    }
+
     /// Gives a job back because the worker stops.
     async fn give_back(&self, job: &Job) {
         match job.release(Release::default()).await {
@@ -400,7 +410,11 @@ async fn keep(crew: Arc<Crew>) {
     let span = if members.is_empty() { worker.ttr } else { worker.ttr.min(MEMBER_LEASE) } / 3;
     loop {
         pause(span).await;
-        for job in crew.held.renew(&worker.client).await {
+        for (job, refused) in crew.held.renew(&worker.client).await {
+            if refused.code == CANCELLED {
+                crew.note_cancelled(&job, &refused.message);
+                continue;
+            }
             tracing::warn!("the lease of {} of {} was lost", job.id, job.queue);
             worker.tell(&job, Happening::Lost);
         }

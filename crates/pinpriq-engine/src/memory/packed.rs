@@ -294,6 +294,7 @@ impl Task {
             besides.set_counts(trace.counts);
             besides.set_held(trace.is_held);
             besides.set_aged(trace.aged);
+            besides.set_cancelled(trace.cancelled);
         }
     }
 

@@ -154,7 +154,7 @@ impl Engine {
     /// Notes with a task that leaves the server how it ages, if that is not what AGEING says now.
     pub(super) fn show_ageing(&self, queue: QueueSlot, record: &mut TaskRecord) {
         let settings = &self.queues[queue].settings;
-        let mut trace = record.progress.trace.as_deref().copied().unwrap_or(Trace::NONE);
+        let mut trace = record.progress.trace.as_deref().cloned().unwrap_or(Trace::NONE);
         if settings.age() && settings.ageing != settings.ageing_usual {
             trace.aged.ageing = trace.aged.ageing.or(settings.ageing_usual);
             record.progress.trace = trace.kept();

@@ -46,6 +46,9 @@ impl Engine {
         self.moment("the delay", fail.delay.unwrap_or(Span::ZERO))?;
         let (slot, by) = self.hold(client, fail.held, Operation::Fail)?;
         self.check_spent(slot, fail.cost)?;
+        if self.stop(slot, Operation::Fail(by), fail.cost) {
+            return Ok(Some(Reply::State(None)));
+        }
         self.check_growth(slot, fail.payload, fail.reason.map(<[u8]>::len))?;
         if let Some(payload) = fail.payload {
             self.set_payload(slot, payload);
@@ -83,6 +86,9 @@ impl Engine {
         operation: Operation,
         failure: Failure<'_>,
     ) -> Option<StateKind> {
+        if self.leave_cancelled(slot, operation) {
+            return None;
+        }
         if self.undo.is_some() {
             self.note_task(slot);
         }

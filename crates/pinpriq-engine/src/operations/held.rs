@@ -67,6 +67,9 @@ impl Engine {
         let (slot, by) = self.hold(client, release.held, Operation::Release)?;
         let Release { delay, ref amendment, tail, cost, .. } = *release;
         self.check_spent(slot, cost)?;
+        if self.stop(slot, Operation::Release(by), cost) {
+            return Ok(Some(Reply::State(None)));
+        }
         self.check_return(slot, amendment)?;
         self.note_spent(slot, cost);
         Ok(Some(self.release_task((slot, by), delay, amendment, tail)))
@@ -125,6 +128,9 @@ impl Engine {
         check_reason(reason)?;
         let (slot, by) = self.hold(client, held, Operation::Bury)?;
         self.check_spent(slot, cost)?;
+        if self.stop(slot, Operation::Bury(by), cost) {
+            return Ok(Some(Reply::Done));
+        }
         self.check_growth(slot, payload, reason.map(<[u8]>::len))?;
         if let Some(payload) = payload {
             self.set_payload(slot, payload);
@@ -155,6 +161,7 @@ impl Engine {
         };
         match answer(Operation::Touch(By::Id), standing) {
             Answer::Stays => {
+                self.check_not_cancelled(slot)?;
                 // Any client may move the TTL of a ready task. Only the holder may move a lease.
                 if standing == Standing::TakenHere {
                     self.note_life(self.tasks[slot].queue);

@@ -57,6 +57,9 @@ impl Engine {
             }
             Deed::Release { priority, delay } => {
                 refused(Operation::Release(by), standing, number)?;
+                if self.leave_cancelled(slot, Operation::Release(by)) {
+                    return Ok(Some(Reply::State(None)));
+                }
                 let priority = Assign::To(Some(priority));
                 let amendment = Amendment { priority, ..Amendment::default() };
                 self.check_return(slot, &amendment)?;
@@ -64,6 +67,9 @@ impl Engine {
             }
             Deed::Bury { priority } => {
                 refused(Operation::Bury(by), standing, number)?;
+                if self.leave_cancelled(slot, Operation::Bury(by)) {
+                    return Ok(Some(Reply::Done));
+                }
                 let burial = self.issued.bury(self.now);
                 self.shift(slot, Operation::Bury(by), Unsaved::Progress, |task| {
                     task.set_reason(None);
@@ -76,6 +82,7 @@ impl Engine {
                 if standing != Standing::TakenHere {
                     return Err(no_task(number));
                 }
+                self.check_not_cancelled(slot)?;
                 self.move_deadline(slot, None)
             }
             Deed::Kick => {

@@ -16,7 +16,7 @@ use crate::operations::ageing::number_of;
 use crate::operations::take::Want;
 use crate::transition::Operation;
 use pinpriq_proto::command::{Held, HeldBy, QueueName, Selection, TakeMode};
-use pinpriq_proto::reply::{Output, Recalled, Refusal, Reply};
+use pinpriq_proto::reply::{Notice, Output, Refusal, Reply};
 use pinpriq_proto::task::{ClientId, Receipt, State};
 
 impl Engine {
@@ -28,6 +28,7 @@ impl Engine {
     ) -> Result<(), Refusal> {
         let held = Held { queue, by: HeldBy::Receipt(receipt) };
         let (slot, _) = self.hold(client, held, Operation::Start)?;
+        self.check_not_cancelled(slot)?;
         self.begin_lease(slot);
         Ok(())
     }
@@ -127,7 +128,8 @@ impl Engine {
         let client = task.lease()?.client()?;
         let receipt = Receipt { number: task.number(), grant: task.lease()?.grant };
         let (queue, id) = (self.queues[task.queue].name.clone(), task.id());
-        self.outputs.push_back(Output::Recall(Box::new(Recalled { client, queue, id, receipt })));
+        let notice = Notice { client, queue, id, receipt, cancelled: None };
+        self.outputs.push_back(Output::Notice(Box::new(notice)));
         self.take_back(slot);
         Some(client)
     }

@@ -192,6 +192,9 @@ impl Engine {
         amendment: &Amendment<'_>,
         besides: impl FnOnce(&mut Task),
     ) -> Option<StateKind> {
+        if self.leave_cancelled(slot, operation) {
+            return None;
+        }
         let now = self.now;
         let expires_at = expiry(&self.tasks[slot], now, amendment);
         if expires_at.is_some_and(|at| now >= at) {
@@ -273,6 +276,7 @@ impl Engine {
         self.check_amendment(transfer.delay, &transfer.amendment)?;
         let slot = self.find_for(client, transfer.queue, transfer.id, operation)?;
         let state = match slot {
+            Some(slot) if self.leave_cancelled(slot, operation) => None,
             Some(slot) => {
                 self.check_return(slot, &transfer.amendment)?;
                 self.bring_back(slot, operation, transfer.delay, &transfer.amendment, besides)

@@ -44,7 +44,7 @@ fn ask(engine: &mut Engine, command: Command<'_>) -> Option<Reply> {
     engine.check();
     match engine.poll_output()? {
         Output::Reply { reply, .. } => Some(reply),
-        Output::Delivery { .. } | Output::Recall(_) => None,
+        Output::Delivery { .. } | Output::Notice(_) => None,
     }
 }
 

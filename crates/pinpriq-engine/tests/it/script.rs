@@ -233,7 +233,7 @@ impl Stage {
                 (*client, tasks, *popped)
             }
             Output::Delivery { client, tasks, popped } => (*client, tasks, *popped),
-            Output::Reply { .. } | Output::Recall(_) => return,
+            Output::Reply { .. } | Output::Notice(_) => return,
         };
         for task in tasks {
             if let State::Taken(_) = &task.progress.state {

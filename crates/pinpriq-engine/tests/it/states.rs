@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use expect_test::expect_file;
 use pinpriq_engine::{Engine, transition_listing};
 use pinpriq_proto::command::{
-    Ack, Amendment, Assign, Bury, Command, Deed, Delay, Fail, Held, HeldBy, Put, QueueCommand,
-    Release, Selection, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Bury, Cancel, Command, Deed, Delay, Fail, Held, HeldBy, Put,
+    QueueCommand, Release, Selection, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
@@ -27,7 +27,7 @@ use StateKind::{Buried, Done, Ready, Waiting, Zombie};
 const STANDINGS: [&str; 8] = ["X", "R", "T, held here", "T, held elsewhere", "W", "B", "Z", "D"];
 
 /// The specification, row by row. `—` cannot happen, `=` changes nothing.
-const SPECIFIED: [(&str, [&str; 8]); 37] = [
+const SPECIFIED: [(&str, [&str; 8]); 38] = [
     (
         "put with that id",
         ["R, W, B", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS"],
@@ -77,6 +77,7 @@ const SPECIFIED: [(&str, [&str; 8]); 37] = [
         ["NOTFOUND", "NOTFOUND", "NOTFOUND", "NOTFOUND", "R, X", "R, X", "NOTFOUND", "NOTFOUND"],
     ),
     ("kill", ["=", "X", "X", "X", "X", "X", "X", "X"]),
+    ("cancel", ["NOTFOUND", "X", IN_PLACE, IN_PLACE, "X", "X", "=", "="]),
     ("switch", ["NOTFOUND", ANY, "TAKEN", "TAKEN", ANY, ANY, ANY, ANY]),
     (
         "snatch",
@@ -534,6 +535,9 @@ impl Bench {
             "await" => Command::Await { queue: QUEUE.into(), id: ID, wait: Wait::Forever },
             "dig" => Command::Dig(transfer),
             "kill" => Command::Kill { queue: QUEUE.into(), ids: &[ID] },
+            "cancel" => {
+                Command::Cancel(Cancel { queue: QUEUE.into(), id: ID, reason: None, grace: None })
+            }
             "switch" => {
                 let to = if let Variant::To(to) = variant { to } else { Ready };
                 let delay = if matches!(to, Waiting | Zombie) { DELAY } else { Span::ZERO };
@@ -568,8 +572,8 @@ fn ask(
 ) -> Option<Reply> {
     while engine.poll_output().is_some() {}
     engine.apply(now, client, RequestId(0), &command);
-    match engine.poll_output() {
-        Some(Output::Reply { reply, .. }) => Some(reply),
-        _ => None,
-    }
+    std::iter::from_fn(|| engine.poll_output()).find_map(|output| match output {
+        Output::Reply { reply, .. } => Some(reply),
+        Output::Delivery { .. } | Output::Notice(_) => None,
+    })
 }

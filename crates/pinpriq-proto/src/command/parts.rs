@@ -235,6 +235,25 @@ pub struct Bury<'a> {
     pub cost: Option<u32>,
 }
 
+/// See [`Command::Cancel`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter, pinpriq_derive::Arguments)]
+pub struct Cancel<'a> {
+    /// The queue.
+    #[key]
+    pub queue: QueueName<'a>,
+    /// The id, in its text form.
+    #[word]
+    pub id: &'a [u8],
+    /// Why, for its holder. Without it, that of an earlier request stays.
+    #[letter(1)]
+    #[option]
+    pub reason: Option<&'a [u8]>,
+    /// How long its lease lasts at most, from now. Without it, that of an earlier request stays.
+    #[letter(2)]
+    #[option]
+    pub grace: Option<Span>,
+}
+
 /// See [`Command::Fail`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter, pinpriq_derive::Arguments)]
 pub struct Fail<'a> {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use crate::schedule::Scheduled;
 use crate::task::{
-    Burial, Bytes, COST_USUAL, ClientId, Counts, GivenTerms, Grant, Holder, Holds, LaneName, Lease,
-    Origin, Past, Progress, State, TaskId, TaskRecord, Terms, Trace, headers,
+    Burial, Bytes, COST_USUAL, Cancelled, ClientId, Counts, GivenTerms, Grant, Holder, Holds,
+    LaneName, Lease, Origin, Past, Progress, State, TaskId, TaskRecord, Terms, Trace, headers,
 };
 use crate::time::{Span, Timestamp};
 
@@ -52,9 +52,10 @@ const HELD: u8 = 22;
 const START: u8 = 23;
 /// What a step of its priority counts, if that is not what its queue says.
 const AGEING: u8 = 24;
-
 /// The headers, as [`headers::encode`] writes them.
 const HEADERS: u8 = 25;
+/// Why a taken task was cancelled, and the deadline of its lease without the grace.
+const CANCELLED: u8 = 26;
 
 /// What an attribute belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -65,7 +66,7 @@ enum Part {
 }
 
 /// All attributes, in the order in which they are written.
-const ATTRIBUTES: [(u8, Part); 25] = [
+const ATTRIBUTES: [(u8, Part); 26] = [
     (ID, Part::Task),
     (KEY, Part::Terms),
     (TTR, Part::Terms),
@@ -85,6 +86,7 @@ const ATTRIBUTES: [(u8, Part); 25] = [
     (HELD, Part::Progress),
     (START, Part::Progress),
     (AGEING, Part::Progress),
+    (CANCELLED, Part::Progress),
     (ORIGIN, Part::Task),
     (SCHEDULED, Part::Task),
     (UNIQUE, Part::Task),
@@ -263,7 +265,9 @@ impl<'a> Attributes<'a> {
                     }
                     progress.reason = Some(Arc::from(reason));
                 }
-                BURIAL | DELAY | COUNTS | HELD | START | AGEING => take_rest(tag, input, progress)?,
+                BURIAL | DELAY | COUNTS | HELD | START | AGEING | CANCELLED => {
+                    take_rest(tag, input, progress)?
+                }
                 ORIGIN | SCHEDULED | UNIQUE => take_past(tag, input, &mut found.past)?,
                 SHARED => found.shared = true,
                 _ => match &mut progress.state {
@@ -319,12 +323,20 @@ fn take_rest(tag: u8, input: &mut &[u8], progress: &mut Progress) -> Result<(), 
             let delay = unusual(take_span(input)?, &Span::ZERO, "delay")?;
             progress.trace = Trace::of(delay, Counts::NONE);
         }
-        HELD | START | AGEING => {
+        CANCELLED if !matches!(progress.state, State::Taken(_)) => {
+            return Err(Malformed::OutOfRange("cancelled"));
+        }
+        HELD | START | AGEING | CANCELLED => {
             let mut trace = progress.trace.take().map_or(Trace::NONE, |trace| *trace);
             match tag {
                 HELD => trace.is_held = true,
                 START => trace.aged.start = Some(take_moment(input)?),
-                _ => trace.aged.ageing = Some(take_span(input)?),
+                AGEING => trace.aged.ageing = Some(take_span(input)?),
+                _ => {
+                    let reason = Arc::from(take_bytes(input)?);
+                    let deadline = take_option(input, take_moment)?;
+                    trace.cancelled = Some(Cancelled { reason, deadline });
+                }
             }
             progress.trace = trace.kept();
         }
@@ -416,6 +428,10 @@ fn put_rest(out: &mut Vec<u8>, progress: &Progress) {
     }
     put_attribute(out, START, progress.aged().start, put_moment);
     put_attribute(out, AGEING, progress.aged().ageing, put_span);
+    put_attribute(out, CANCELLED, progress.cancelled(), |out, Cancelled { reason, deadline }| {
+        put_bytes(out, reason);
+        put_option(out, *deadline, put_moment);
+    });
 }
 
 #[inline(never)]

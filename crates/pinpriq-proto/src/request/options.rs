@@ -37,6 +37,8 @@ pub const DONE: Opt = with(
 pub const FOR: Opt = with("FOR", "ms", "How long the pause lasts; without it until it is ended");
 pub const FROM: Opt =
     with("FROM", "MIN|MAX", "From which end of the priorities, MIN unless it is given");
+pub const GRACE: Opt =
+    with("GRACE", "ms", "How long the holder of the task may go on at most, from now");
 pub const GROUP: Opt =
     flag("GROUP", "Whole groups of tasks with one key, so that COUNT counts groups");
 /// Its first value says how many pairs follow.

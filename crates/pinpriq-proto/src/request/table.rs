@@ -109,6 +109,16 @@ const OF_DOORS: &[Spec] = &[
         .sub("SETINFO")
         .words(&[Word::One("LIB-NAME|LIB-VER"), Word::One("value")])
         .access(Access::Users),
+    Spec::new(
+        "CLIENT",
+        Group::Connection,
+        "Has this connection told, or not, which of the tasks that it holds are cancelled",
+        "OK",
+    )
+    .sub("CANCELS")
+    .words(&[Word::One("ON|OFF")])
+    .access(Access::Users)
+    .while_subscribed(),
     Spec::new("CLIENT", Group::Connection, "Tells who is connected, a line each", "text")
         .sub("LIST")
         .access(Access::Admins),

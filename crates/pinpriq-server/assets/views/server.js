@@ -76,6 +76,7 @@ const memory = ({ tasks: it }) =>
     ["Killed", count(it.killed)],
     ["Evicted", count(it.evicted)],
     ["Moved", count(it.moved)],
+    ["Cancelled", count(it.cancelled)],
     ["Came back", count(it.revived)],
     ["Removed after they were kept", count(it.purged)],
     ["Duplicates", count(it.duplicates)],

@@ -156,7 +156,7 @@ impl Encode for PinpriqDoor {
                 encode_frame(tasks, counted, progress, out, room, known)
             }
             // No other request has a reply on this wire.
-            Output::Reply { .. } | Output::Recall(_) => true,
+            Output::Reply { .. } | Output::Notice(_) => true,
         }
     }
 }

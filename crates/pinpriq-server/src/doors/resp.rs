@@ -34,7 +34,7 @@ use pinpriq_proto::wire::resp::{
 
 pub use self::carrying::check_record;
 
-use self::call::{Call, Talk, has_meta, protocol_of};
+use self::call::{Call, Talk, has_cancels, has_meta, protocol_of};
 use self::runs::run;
 use super::{DoorKind, DoorOptions};
 use crate::clients::about::{Dialect, Manners};
@@ -137,11 +137,16 @@ impl Encode for RespDoor {
     ) -> bool {
         let most = out.len() + room;
         let writer = &mut Writer::new(out, protocol_of(dialect));
-        if encode::plain(output, writer) {
+        if encode::plain(output, writer) || is_unheard(output, dialect) {
             return true;
         }
         encode::output(output, (writer, &self.contacts), progress, (most, has_meta(dialect)), known)
     }
+}
+
+/// Whether an output is about a task that was cancelled, and its client does not want to know.
+fn is_unheard(output: &Output, dialect: Dialect) -> bool {
+    matches!(output, Output::Notice(notice) if !notice.is_recall() && !has_cancels(dialect))
 }
 
 /// Carries out one request.

@@ -78,6 +78,7 @@ duplicates:255
 bytes:26
 task_bytes:27
 task_bytes_max:28
+cancelled:258
 purged:256
 revived:257
 
@@ -168,6 +169,7 @@ fn counters() -> Counters {
         dead: 251,
         evicted: 252,
         moved: 253,
+        cancelled: 258,
         failures: 254,
         duplicates: 255,
         purged: 256,
@@ -318,7 +320,7 @@ fn stats_tells_what_there_is_to_be_told() {
     };
     let rest = "takers 7, subscribers 8, bytes 26, put 22, acked 23, expired 24, killed 25, \
                 dead 251, evicted 252, moved 253, failures 254, \
-                duplicates 255, present 10, purged 256, revived 257";
+                duplicates 255, present 10, purged 256, revived 257, cancelled 258";
     assert_eq!(shown(&figures, false), format!("oldest_ready_ms -, paused 9, {rest}"));
     let own = "priorities [], waited_ms 0 in 0, held_ms 0 in 0, limited_ms 0, \
                holds_dead_letters 0";

@@ -678,7 +678,7 @@ impl State {
             let (client, request) = match output {
                 Output::Reply { client, request, .. } => (*client, Some(*request)),
                 Output::Delivery { client, .. } => (*client, None),
-                Output::Recall(recalled) => (recalled.client, None),
+                Output::Notice(notice) => (notice.client, None),
             };
             let same = found.filter(|(other, _)| *other == client);
             found = same.or_else(|| sessions.get(&client).map(|session| (client, session)));
@@ -693,8 +693,8 @@ impl State {
                 if session.unblock_request(request) {
                     session.bell.ring();
                 }
-            } else if let Output::Recall(recalled) = output {
-                if !session.call_back(recalled.receipt) {
+            } else if let Output::Notice(notice) = output {
+                if !session.must_hear(notice) {
                     drop(durable.pop_held());
                     continue;
                 }

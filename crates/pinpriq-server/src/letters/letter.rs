@@ -304,7 +304,7 @@ impl News {
         let is_reply = |piece: &&Piece| {
             let is_apart = matches!(piece, Piece::Output(Output::Reply { request: ASIDE, .. }, _));
             let is_delivery =
-                matches!(piece, Piece::Output(Output::Delivery { .. } | Output::Recall(_), _));
+                matches!(piece, Piece::Output(Output::Delivery { .. } | Output::Notice(_), _));
             !is_apart && !is_delivery && !piece.is_begun()
         };
         self.pieces.iter().filter(is_reply).count()

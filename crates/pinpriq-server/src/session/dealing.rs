@@ -369,10 +369,11 @@ pub(crate) fn receive(
             };
             goes_on.then_some(Output::Delivery { client, tasks, popped })
         }
-        Output::Recall(recalled) => {
-            let goes_on = dealing.is_none_or(|it| it.call_back(from, recalled.receipt));
-            goes_on.then_some(Output::Recall(recalled))
+        Output::Notice(notice) if notice.is_recall() => {
+            let goes_on = dealing.is_none_or(|it| it.call_back(from, notice.receipt));
+            goes_on.then_some(Output::Notice(notice))
         }
+        Output::Notice(notice) => Some(Output::Notice(notice)),
         Output::Reply { client, request: ASIDE, reply: Reply::Tasks { tasks, popped } }
             if !tasks.is_empty() =>
         {

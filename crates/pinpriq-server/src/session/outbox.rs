@@ -307,7 +307,7 @@ impl Outbox {
                     *reply = Reply::Refused(refusal.clone());
                 }
                 // Every answer keeps its place, so a delivery is emptied instead of removed.
-                delivery @ Answer::Output(Output::Delivery { .. } | Output::Recall(_))
+                delivery @ Answer::Output(Output::Delivery { .. } | Output::Notice(_))
                     if !is_unread =>
                 {
                     (*delivery, waiting.bytes) = (Answer::Bytes(Vec::new()), 0);
@@ -757,7 +757,9 @@ fn answer_bytes(output: &Output) -> usize {
             shown.name.len() + shown.plan.bytes()
         }
         Output::Reply { reply: Reply::Transaction(replies), .. } => size_of_val(&replies[..]),
-        Output::Recall(recalled) => recalled.queue.len(),
+        Output::Notice(notice) => {
+            notice.queue.len() + notice.cancelled.as_ref().map_or(0, |reason| reason.len())
+        }
         Output::Reply { .. } => 0,
     }
 }

@@ -14,8 +14,8 @@ use pinpriq_proto::settings::{
 };
 use pinpriq_proto::shares::{Own, ShareRecord, ShareRules};
 use pinpriq_proto::task::{
-    Aged, Burial, Bytes, Counts, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId,
-    TaskRecord, Terms, Trace,
+    Aged, Burial, Bytes, Cancelled, Counts, Grant, LaneName, Lease, Origin, Past, Progress, State,
+    TaskId, TaskRecord, Terms, Trace, headers,
 };
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
@@ -68,7 +68,11 @@ fn full_task() -> TaskRecord {
         number: 129,
         id: TaskId::Given(text("x")),
         put_at: at(1_000),
-        terms: Terms::of(Some(text("k")), Some(Span::from_ms(3_000))).with(Some(text("s")), 300),
+        terms: Terms::of(Some(text("k")), Some(Span::from_ms(3_000))).with_all(
+            Some(text("s")),
+            300,
+            Some(Bytes::from(headers::encode([(&b"h"[..], &b"v"[..])]))),
+        ),
         progress: Progress {
             priority: Some(-2),
             seq: 130,
@@ -81,6 +85,7 @@ fn full_task() -> TaskRecord {
                 counts: Counts { timeouts: 1, releases: 2, buries: 3, kicks: 4 },
                 is_held: true,
                 aged: Aged { start: Some(at(9)), ageing: Some(Span::from_ms(300)) },
+                cancelled: Some(Cancelled { reason: text("why"), deadline: Some(at(6_000)) }),
             }
             .kept(),
             state: State::Taken(lease),
@@ -106,7 +111,7 @@ fn full_task() -> TaskRecord {
 fn former_task() -> TaskRecord {
     let mut task = full_task();
     task.past = None;
-    task.terms = task.terms.with(None, 1);
+    task.terms = task.terms.with_all(None, 1, None);
     (task.progress.failures, task.progress.reason) = (0, None);
     task.progress.trace = None;
     task
@@ -290,14 +295,14 @@ fn the_bytes_are_those_of_the_page() {
         (task(plain_task()), "0f 046a6f6273 01 00 00 00"),
         (
             task(full_task()),
-            "0f 046a6f6273 8101 e807 01020178 02016b 03b817 140173 15ac02 0403 058201 06d00f 0704 \
-             080102ac0201882700 0b03 0c026e6f 11ac02 1201020304 16 1709 18ac02 \
+            "0f 046a6f6273 8101 e807 01020178 02016b 03b817 140173 15ac02 190401680176 0403 058201 06d00f 0704 \
+             080102ac0201882700 0b03 0c026e6f 11ac02 1201020304 16 1709 18ac02 1a0377687901f02e \
              0d046a6f6273008001e8070403d00f 0e01730105 0f0175 00 0568656c6c6f",
         ),
         (
             task(in_lane(full_task(), 130)),
-            "10 8201 8101 e807 01020178 02016b 03b817 140173 15ac02 0403 058201 06d00f 0704 \
-             080102ac0201882700 0b03 0c026e6f 11ac02 1201020304 16 1709 18ac02 \
+            "10 8201 8101 e807 01020178 02016b 03b817 140173 15ac02 190401680176 0403 058201 06d00f 0704 \
+             080102ac0201882700 0b03 0c026e6f 11ac02 1201020304 16 1709 18ac02 1a0377687901f02e \
              0d046a6f6273008001e8070403d00f 0e01730105 0f0175 00 0568656c6c6f",
         ),
         (task(in_lane(shared, 2)), "10 02 01 00 09 00 00"),

@@ -10,8 +10,8 @@ use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence, Sched
 use pinpriq_proto::settings::{Assignment, Paused, Rate, SETTINGS, Settings, Value};
 use pinpriq_proto::shares::{Own, ShareRecord, ShareRules, WEIGHT_MAX};
 use pinpriq_proto::task::{
-    Aged, Burial, Bytes, Counts, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId,
-    TaskRecord, Terms, Trace,
+    Aged, Burial, Bytes, Cancelled, Counts, Grant, LaneName, Lease, Origin, Past, Progress, State,
+    TaskId, TaskRecord, Terms, Trace,
 };
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
@@ -73,19 +73,16 @@ fn progress() -> impl Strategy<Value = Progress> {
     let trace = option::of((span(), events, any::<bool>(), aged)).prop_map(|trace| {
         let (delay, (timeouts, releases, buries, kicks), is_held, (start, ageing)) = trace?;
         let counts = Counts { timeouts, releases, buries, kicks };
-        Trace { delay, counts, is_held, aged: Aged { start, ageing } }.kept()
+        Some(Trace { delay, counts, is_held, aged: Aged { start, ageing }, cancelled: None })
     });
-    let rest = (counts, option::of(bytes()), trace, state());
+    let cancelled = option::of((bytes(), option::of(moment())));
+    let rest = (counts, option::of(bytes()), trace, cancelled, state());
     (option::of(any::<i64>()), any::<u64>(), option::of(moment()), rest).prop_map(
-        |(priority, seq, expires_at, ((attempts, failures), reason, trace, state))| Progress {
-            priority,
-            seq,
-            expires_at,
-            attempts,
-            failures,
-            reason,
-            trace,
-            state,
+        |(priority, seq, expires_at, ((attempts, failures), reason, trace, cancelled, state))| {
+            let cancelled = cancelled.filter(|_| matches!(state, State::Taken(_)));
+            let cancelled = cancelled.map(|(reason, deadline)| Cancelled { reason, deadline });
+            let trace = Trace { cancelled, ..trace.unwrap_or(Trace::NONE) }.kept();
+            Progress { priority, seq, expires_at, attempts, failures, reason, trace, state }
         },
     )
 }

@@ -86,7 +86,7 @@ impl Model {
         let home = self.homes.get(place);
         let mut tasks: Vec<&TaskRecord> =
             home.into_iter().flat_map(|it| it.tasks.values()).collect();
-        tasks.retain(|task| task.progress.seq > seq);
+        tasks.retain(|task| task.progress.seq > seq && task.progress.cancelled().is_none());
         tasks.sort_by_key(|task| task.progress.seq);
         let is_there = |number: u64| home.is_some_and(|home| home.tasks.contains_key(&number));
         let mut windows: Vec<&WindowRecord> = self

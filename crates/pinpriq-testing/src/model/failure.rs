@@ -18,6 +18,9 @@ impl Model {
         self.span_fits(fail.delay, true)?;
         let number = self.hold(client, fail.held)?;
         self.spent_fits(number, fail.cost)?;
+        if self.stop(number, fail.cost) {
+            return Ok(Some(Reply::State(None)));
+        }
         self.may_grow(number, fail.payload, fail.reason.map(<[u8]>::len))?;
         self.note_spent(number, fail.cost);
         if let Some(payload) = fail.payload {
@@ -35,6 +38,9 @@ impl Model {
         reason: Option<&[u8]>,
         delay: Option<Span>,
     ) -> Option<StateKind> {
+        if self.leave_cancelled(number) {
+            return None;
+        }
         let place = self.places[&number].clone();
         self.home(&place).tally.failures += 1;
         self.note_share(number, |happened| happened.failed += 1);

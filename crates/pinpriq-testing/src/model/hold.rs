@@ -93,6 +93,9 @@ impl Model {
         self.amendment_fits(release.delay, &release.amendment)?;
         let number = self.hold(client, release.held)?;
         self.spent_fits(number, release.cost)?;
+        if self.stop(number, release.cost) {
+            return Ok(Some(Reply::State(None)));
+        }
         self.may_return(number, &release.amendment)?;
         self.note_spent(number, release.cost);
         if release.tail {
@@ -148,6 +151,9 @@ impl Model {
         fits(reason.is_none_or(|reason| reason.len() <= REASON_BYTES_MAX))?;
         let number = self.hold(client, held)?;
         self.spent_fits(number, cost)?;
+        if self.stop(number, cost) {
+            return Ok(Some(Reply::Done));
+        }
         self.may_grow(number, payload, reason.map(<[u8]>::len))?;
         self.note_spent(number, cost);
         if let Some(payload) = payload {
@@ -168,6 +174,7 @@ impl Model {
             return self.touch_untaken(number, by);
         }
         let number = self.hold(client, held)?;
+        self.may_renew(number)?;
         let now = self.now;
         let State::Taken(lease) = &mut self.task_mut(number).progress.state else {
             unreachable!("task {number} is held")

@@ -296,6 +296,7 @@ fn counters<'a>(tasks: impl Iterator<Item = &'a TaskRecord>, tally: &Tally) -> C
         expired: tally.expired,
         killed: tally.killed,
         dead: tally.dead,
+        cancelled: tally.cancelled,
         evicted: tally.evicted,
         moved: tally.moved,
         purged: tally.purged,

@@ -1,7 +1,7 @@
 //! Deliveries that were not started, and how they come back.
 
 use pinpriq_proto::command::{Held, HeldBy, QueueName, Selection, TakeMode};
-use pinpriq_proto::reply::{Output, Recalled, Refusal, Reply};
+use pinpriq_proto::reply::{Notice, Output, Refusal, Reply};
 use pinpriq_proto::task::{ClientId, Lease, Receipt, State, TaskRecord};
 
 use super::serve::Subscription;
@@ -16,6 +16,7 @@ impl Model {
         receipt: Receipt,
     ) -> Answer {
         let number = self.hold(client, Held { queue, by: HeldBy::Receipt(receipt) })?;
+        self.may_renew(number)?;
         let now = self.now;
         let Some(lease) = lease_mut(self.task_mut(number)) else { unreachable!("it is held") };
         start(lease);
@@ -124,7 +125,8 @@ impl Model {
             unreachable!("it was delivered")
         };
         let (queue, id) = (task.queue.clone(), task.id.clone());
-        self.outputs.push(Output::Recall(Box::new(Recalled { client, queue, id, receipt })));
+        let notice = Notice { client, queue, id, receipt, cancelled: None };
+        self.outputs.push(Output::Notice(Box::new(notice)));
         self.take_back(task.number);
         client
     }
@@ -158,14 +160,14 @@ pub(super) fn start(lease: &mut Lease) {
     }
 }
 
-fn lease(task: &TaskRecord) -> Option<&Lease> {
+pub(super) fn lease(task: &TaskRecord) -> Option<&Lease> {
     match &task.progress.state {
         State::Taken(lease) => Some(lease),
         _ => None,
     }
 }
 
-fn lease_mut(task: &mut TaskRecord) -> Option<&mut Lease> {
+pub(super) fn lease_mut(task: &mut TaskRecord) -> Option<&mut Lease> {
     match &mut task.progress.state {
         State::Taken(lease) => Some(lease),
         _ => None,

@@ -135,6 +135,7 @@ impl Model {
         content
             + (self.id_bytes(task)
                 + reason_of(task)
+                + task.progress.cancelled().map_or(0, |cancelled| cancelled.reason.len())
                 + origin_of(task)
                 + schedule_of(task)
                 + unique_of(task)) as u64

@@ -283,8 +283,12 @@ impl Model {
         self.note_share(number, |happened| happened.acked += 1);
         match zombie.map_or(setting, AfterAck::Zombie) {
             AfterAck::Delete => self.leave(number, Exit::Acked),
-            AfterAck::Keep => self.shift(number, State::Done),
+            AfterAck::Keep => {
+                self.forget_cancelled(number);
+                self.shift(number, State::Done);
+            }
             AfterAck::Zombie(stay) => {
+                self.forget_cancelled(number);
                 self.shift(number, State::Zombie { purge_at: self.now.after(stay) });
             }
         }

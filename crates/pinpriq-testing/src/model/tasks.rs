@@ -24,6 +24,7 @@ pub(super) struct Tally {
     pub(super) dead: u64,
     pub(super) evicted: u64,
     pub(super) moved: u64,
+    pub(super) cancelled: u64,
     pub(super) purged: u64,
     pub(super) revived: u64,
     pub(super) failures: u64,
@@ -52,6 +53,7 @@ pub(super) enum Exit {
     Dead,
     Evicted,
     Moved,
+    Cancelled,
 }
 
 impl Model {
@@ -207,6 +209,7 @@ impl Model {
             Exit::Dead => Outcome::Dead,
             Exit::Evicted => Outcome::Evicted,
             Exit::Moved => Outcome::Moved,
+            Exit::Cancelled => Outcome::Cancelled,
         };
         self.settle(&place);
         self.tell(number, outcome, None);
@@ -344,6 +347,7 @@ impl Tally {
         self.dead += dead;
         self.evicted += evicted;
         self.moved += moved;
+        self.cancelled += other.cancelled;
         self.purged += purged;
         self.revived += revived;
         self.failures += other.failures;
@@ -367,6 +371,7 @@ impl Tally {
             Exit::Dead => self.dead += count,
             Exit::Evicted => self.evicted += count,
             Exit::Moved => self.moved += count,
+            Exit::Cancelled => self.cancelled += count,
         }
     }
 }

@@ -264,7 +264,9 @@ impl Model {
     pub(super) fn end_lease(&mut self, number: u64, (is_failure, refunds): (bool, bool)) {
         *self.happened.entry(("its holder is gone", StateKind::Taken)).or_default() += 1;
         let task = self.task(number).clone();
-        if is_failure {
+        if self.leave_cancelled(number) {
+            // Nothing else becomes of it.
+        } else if is_failure {
             let reason = Some(reasons::CONNECTION_CLOSED);
             self.count_failure(number, self.now, reason, None);
         } else if self.is_over(self.task(number)) {

@@ -19,6 +19,9 @@ impl Model {
         amendment: &Amendment<'_>,
         begins_again: bool,
     ) -> Option<StateKind> {
+        if self.leave_cancelled(number) {
+            return None;
+        }
         // A task whose TTL has passed leaves as it is, also for the queue for dead letters.
         if amendment.ttl == Assign::Keep && self.is_over(self.task(number)) {
             self.expire(number);
@@ -85,6 +88,7 @@ impl Model {
     pub(super) fn snatch(&mut self, transfer: &Transfer<'_>) -> Answer {
         let number = self.transferred(transfer)?;
         match self.task(number).progress.state.kind() {
+            StateKind::Taken if self.leave_cancelled(number) => Ok(Some(Reply::State(None))),
             StateKind::Taken => {
                 self.may_return(number, &transfer.amendment)?;
                 self.note_put_off(number, transfer.delay);

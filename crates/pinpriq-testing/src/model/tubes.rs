@@ -252,6 +252,8 @@ impl Model {
                 self.leave(number, Exit::Killed);
                 Ok(Some(Reply::Done))
             }
+            Deed::Release { .. } if self.leave_cancelled(number) => Ok(Some(Reply::State(None))),
+            Deed::Bury { .. } if self.leave_cancelled(number) => Ok(Some(Reply::Done)),
             Deed::Release { priority, delay } => {
                 Ok(Some(self.release_numbered(number, priority, delay)))
             }
@@ -262,6 +264,7 @@ impl Model {
                 Ok(Some(Reply::Done))
             }
             Deed::Touch => {
+                self.may_renew(number)?;
                 let now = self.now;
                 let State::Taken(lease) = &mut self.task_mut(number).progress.state else {
                     unreachable!("task {number} is held")

@@ -81,7 +81,7 @@ pub(super) fn share_of<B: AsRef<[u8]>, S: Holds<B>>(terms: &Terms<B, S>) -> Byte
 
 /// What has been left on a task.
 pub(super) fn trace_of(progress: &Progress) -> Trace {
-    progress.trace.as_deref().copied().unwrap_or(Trace::NONE)
+    progress.trace.as_deref().cloned().unwrap_or(Trace::NONE)
 }
 
 /// What a take of a task counts for a share of this weight.

@@ -258,6 +258,10 @@ fn check(words: &[Vec<u8>], command: &Command<'_>) {
         (b"KILL", Command::Kill { queue, ids }) => {
             assert_eq!((*first, &rest[..ids.len()]), (queue.name, ids));
         }
+        (b"CANCEL", Command::Cancel(cancel)) => {
+            assert_eq!((*first, rest[0]), (cancel.queue.name, cancel.id));
+            assert_eq!((option("REASON"), span("GRACE")), (cancel.reason, cancel.grace));
+        }
         (b"AWAIT", Command::Await { queue, id, wait }) => {
             assert_eq!((*first, rest[0], waits()), (queue.name, id, wait));
         }

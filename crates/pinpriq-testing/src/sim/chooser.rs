@@ -10,7 +10,7 @@ mod shares;
 use crate::Dice;
 use crate::model::{Model, is_placeholder};
 use pinpriq_proto::command::{
-    Ack, Amendment, Assign, Command, Delay, Done, End, Held, HeldBy, Order, Peek, Put,
+    Ack, Amendment, Assign, Cancel, Command, Delay, Done, End, Held, HeldBy, Order, Peek, Put,
     QueueCommand, QueueName, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_proto::export::{Export, ExportPlace};
@@ -288,7 +288,11 @@ impl Chooser<'_> {
         let (name, id) = self.known_id();
         let queue = name.borrow();
         let plain = |change: Change| Change { payload: None, priority: Assign::Keep, ..change };
-        Ask::of(&match self.dice.below(10) {
+        Ask::of(&match self.dice.below(12) {
+            10.. => {
+                let (reason, grace) = (self.reason(), self.maybe_span(3));
+                return Ask::of(&Command::Cancel(Cancel { queue, id: &id, reason, grace }));
+            }
             0 => return Ask::of(&Command::Dig(self.change().transfer(queue, &id))),
             1 => Command::Dig(Transfer::new(queue, &id)),
             2..=3 => Command::Plow {

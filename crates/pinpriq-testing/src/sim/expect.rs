@@ -12,7 +12,7 @@ use pinpriq_proto::fields::{self, Field, Seen, TASK};
 use pinpriq_proto::histogram::TimeHistogram;
 use pinpriq_proto::looking::{Explanation, LeaseShown, Reason};
 use pinpriq_proto::named_limits::LimitShown;
-use pinpriq_proto::reply::{Recalled, RefusalKind, Reply};
+use pinpriq_proto::reply::{Notice, RefusalKind, Reply};
 use pinpriq_proto::schedule::{Recurrence, ShownSchedule};
 use pinpriq_proto::settings::{Paused, SETTINGS, Setting, Settings, Shown};
 use pinpriq_proto::shares::{Own, ShareShown};
@@ -235,8 +235,8 @@ pub(crate) fn delivery(task: &TaskRecord) -> Wanted {
 }
 
 /// What a subscriber hears when a delivery is called back.
-pub(crate) fn recall(recalled: &Recalled) -> Wanted {
-    let Recalled { queue, id, receipt, .. } = recalled;
+pub(crate) fn recall(recalled: &Notice) -> Wanted {
+    let Notice { queue, id, receipt, .. } = recalled;
     let id = Id(receipt.number, id.clone());
     let receipt = Text(receipt_text(*receipt).into_bytes());
     List(vec![word("recall"), Text(queue.to_vec()), id, receipt])
@@ -412,6 +412,7 @@ fn figures_map(figures: &Figures, of_one_queue: bool) -> Wanted {
         ("present", Number(counters.present())),
         ("purged", Number(counters.purged)),
         ("revived", Number(counters.revived)),
+        ("cancelled", Number(counters.cancelled)),
     ];
     if of_one_queue {
         let priorities = figures.priorities.iter();

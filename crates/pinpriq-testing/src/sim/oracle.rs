@@ -16,7 +16,7 @@ use pinpriq_proto::change::Change;
 use pinpriq_proto::command::{Command, Delay, Put, QueueCommand, Step};
 use pinpriq_proto::fanout::{Deadline, Publish};
 use pinpriq_proto::limits::Limits;
-use pinpriq_proto::reply::{Output, Recalled, Refusal, RefusalKind, Reply};
+use pinpriq_proto::reply::{Notice, Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::room::Room;
 use pinpriq_proto::task::{ClientId, Farewell, Receipt, RequestId, State, TaskRecord};
 use pinpriq_proto::time::Timestamp;
@@ -80,7 +80,7 @@ pub(crate) struct Frame {
     pub(crate) is_reply: bool,
     pub(crate) needs: Needs,
     /// The delivery that was called back, if that is what the client hears.
-    pub(crate) recalled: Option<Recalled>,
+    pub(crate) recalled: Option<Notice>,
 }
 
 /// What one client must still receive.
@@ -453,7 +453,9 @@ impl Oracle {
                         expecting.frames.push_back(frame);
                     }
                 }
-                Output::Recall(recalled) => {
+                // No client has asked to hear of these.
+                Output::Notice(notice) if !notice.is_recall() => {}
+                Output::Notice(recalled) => {
                     self.book.note_recalled(recalled.receipt.number);
                     let needs = self.tag.clone();
                     if let Some(expecting) = self.clients.get_mut(&at_home(recalled.client)) {

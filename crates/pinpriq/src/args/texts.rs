@@ -41,7 +41,8 @@ Exit codes:
   13  the same: the time was up before the task had ended
   14  the same: the task became a dead letter
   15  the same: the task was evicted, to make room for others
-  16  the same: the task was moved to another queue";
+  16  the same: the task was moved to another queue
+  17  the same: the task was cancelled";
 
 /// The exit codes of a command that is done or refused.
 pub(super) const DOING: &str = "\

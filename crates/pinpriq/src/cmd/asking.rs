@@ -191,6 +191,7 @@ pub(super) fn exit_of(outcome: &Value) -> Result<Exit, Failure> {
         Some(b"dead") => Ok(Exit::Dead),
         Some(b"evicted") => Ok(Exit::Evicted),
         Some(b"moved") => Ok(Exit::Moved),
+        Some(b"cancelled") => Ok(Exit::Cancelled),
         _ => Err(unexpected()),
     }
 }

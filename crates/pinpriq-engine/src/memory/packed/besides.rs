@@ -3,7 +3,7 @@
 use pinpriq_proto::limits::{UNIQUE_OVERHEAD_BYTES, given_id_bytes};
 use pinpriq_proto::schedule::Scheduled;
 use pinpriq_proto::task::{
-    Aged, Bytes, COST_USUAL, Counts, Origin, Past, State, TaskId, Terms, Trace,
+    Aged, Bytes, COST_USUAL, Cancelled, Counts, Origin, Past, State, TaskId, Terms, Trace,
 };
 use pinpriq_proto::time::{Span, Timestamp};
 
@@ -50,6 +50,8 @@ pub(super) struct Rare {
     pub(super) is_held: bool,
     /// How it ages, if that does not follow from its put and its queue.
     pub(super) aged: Option<Box<Aged>>,
+    /// How it was cancelled, while it is taken.
+    pub(super) cancelled: Option<Box<Cancelled>>,
 }
 
 #[cold]
@@ -110,7 +112,8 @@ impl Besides {
         let rare = self.rare.as_ref();
         let is_held = rare.is_some_and(|rare| rare.is_held);
         let aged = rare.and_then(|rare| rare.aged.as_deref()).map_or(Aged::NONE, |aged| *aged);
-        Trace { delay, counts: self.counts(), is_held, aged }.kept()
+        let cancelled = rare.and_then(|rare| rare.cancelled.as_deref()).cloned();
+        Trace { delay, counts: self.counts(), is_held, aged, cancelled }.kept()
     }
 
     pub(super) fn set_counts(&mut self, counts: Counts) {
@@ -130,6 +133,13 @@ impl Besides {
     pub(super) fn set_aged(&mut self, aged: Aged) {
         if !aged.is_none() || self.rare.is_some() {
             self.rare.get_or_insert_default().aged = (!aged.is_none()).then(|| Box::new(aged));
+            self.tidy();
+        }
+    }
+
+    pub(super) fn set_cancelled(&mut self, cancelled: Option<Cancelled>) {
+        if cancelled.is_some() || self.rare.is_some() {
+            self.rare.get_or_insert_default().cancelled = cancelled.map(Box::new);
             self.tidy();
         }
     }
@@ -183,9 +193,14 @@ impl Besides {
 
 impl Rare {
     fn has_no_past(&self) -> bool {
-        let Self { reason, origin, scheduled, unique, counts, is_held, aged, .. } = self;
+        let Self { reason, origin, scheduled, unique, counts, is_held, aged, cancelled, .. } = self;
         let is_first = origin.is_none() && scheduled.is_none() && unique.is_none();
-        is_first && reason.is_none() && counts.are_none() && !is_held && aged.is_none()
+        is_first
+            && cancelled.is_none()
+            && reason.is_none()
+            && counts.are_none()
+            && !is_held
+            && aged.is_none()
     }
 
     const fn has_no_extras(&self) -> bool {
@@ -205,6 +220,7 @@ impl Rare {
         let scheduled = self.scheduled.as_ref().map_or(0, |scheduled| scheduled.schedule.len());
         let unique = self.unique.as_ref().map_or(0, |key| key.len() + UNIQUE_OVERHEAD_BYTES);
         let extras = if shares { 0 } else { self.extras_bytes() };
-        reason + origin + scheduled + unique + extras
+        let cancelled = self.cancelled.as_ref().map_or(0, |it| it.reason.len());
+        cancelled + reason + origin + scheduled + unique + extras
     }
 }

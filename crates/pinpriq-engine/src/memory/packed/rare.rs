@@ -4,7 +4,7 @@
 //! Where that is kept is in `besides.rs`. What it means is not known here.
 
 use pinpriq_proto::schedule::Scheduled;
-use pinpriq_proto::task::{Aged, Bytes, Counts, Origin};
+use pinpriq_proto::task::{Aged, Bytes, Cancelled, Counts, Origin};
 use pinpriq_proto::time::Span;
 
 use super::Task;
@@ -50,6 +50,18 @@ impl Task {
     pub(crate) fn set_reason(&mut self, reason: Option<Bytes>) {
         if reason.is_some() || self.reason().is_some() {
             self.besides_mut().set_reason(reason);
+        }
+    }
+
+    /// How it was cancelled, while it is taken.
+    #[inline]
+    pub(crate) fn cancelled(&self) -> Option<&Cancelled> {
+        self.besides.as_ref().and_then(|besides| besides.rare.as_ref()?.cancelled.as_deref())
+    }
+
+    pub(crate) fn set_cancelled(&mut self, cancelled: Option<Cancelled>) {
+        if cancelled.is_some() || self.cancelled().is_some() {
+            self.besides_mut().set_cancelled(cancelled);
         }
     }
 

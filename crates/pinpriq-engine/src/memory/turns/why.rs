@@ -3,6 +3,7 @@
 use super::openings::{Timed, Whose};
 use super::{Roster, Turns};
 use crate::memory::slots::Slot;
+use pinpriq_proto::shares::Own;
 use pinpriq_proto::time::Timestamp;
 
 /// What holds a ready task back. Its key and share are those of the task.
@@ -44,8 +45,11 @@ impl Turns {
             Some(name) => self.shares.find(name, roster.hash(name)),
             None => Some(self.nameless),
         };
-        // None of the tasks of one that is not there may go: it has what a take-over left.
-        let mut bucket = self.common(Whose::EveryShare);
+        // None of the tasks of one that is not there may go: it has what a take-over left, unless it
+        // has a rate of its own.
+        let has_own = || roster.own_rules(task.share()?).map(|own| own.rate != Own::Default);
+        let is_common = share.is_some() || !has_own().unwrap_or(false);
+        let mut bucket = self.common(Whose::EveryShare).filter(|_| is_common);
         if let Some((id, share)) = share.map(|id| (id, &self.shares[id])) {
             let taken = u64::from(share.taken);
             let limit = share.own().limit.or(self.rules.share_limit);

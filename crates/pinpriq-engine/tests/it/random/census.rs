@@ -26,6 +26,7 @@ pub(super) struct Census {
     deliveries: u64,
     /// Deliveries that were called back, by what has caused it.
     recalls: BTreeMap<&'static str, u64>,
+    cancels: u64,
     restarts: u64,
     /// Transactions that were carried out, and that were not.
     transactions: [u64; 2],
@@ -209,6 +210,9 @@ impl Census {
                 for id in *ids {
                     self.cell("kill", standing(by_id(*queue, id), client));
                 }
+            }
+            Command::Cancel(cancel) => {
+                self.cell("cancel", standing(by_id(cancel.queue, cancel.id), client));
             }
             Command::Await { queue, id, .. } => {
                 self.cell("await", standing(by_id(*queue, id), client));
@@ -516,7 +520,11 @@ impl Census {
                 self.deliveries += 1;
                 (tasks, *popped)
             }
-            Output::Recall(_) => {
+            Output::Notice(notice) if !notice.is_recall() => {
+                self.cancels += 1;
+                return;
+            }
+            Output::Notice(_) => {
                 let place = if asked.is_none() { "by time" } else { "by a command" };
                 *self.recalls.entry(place).or_default() += 1;
                 return;
@@ -706,6 +714,7 @@ impl Census {
         }
         assert!(missing.is_empty(), "never seen: {missing:?}\nseen: {self:#?}");
         assert!(self.transactions.iter().all(|count| *count > 200), "{:?}", self.transactions);
+        assert!(self.cancels > 0, "no holder was asked to stop");
         assert_eq!(self.recalls.len(), 2, "{:?}", self.recalls);
         assert!(self.deliveries > 0 && self.restarts > 0 && self.compactions > 0, "{self:#?}");
     }

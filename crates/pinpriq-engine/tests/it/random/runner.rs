@@ -225,7 +225,7 @@ impl<'a> Runner<'a> {
                     }
                     continue;
                 }
-                Output::Reply { .. } | Output::Recall(_) => continue,
+                Output::Reply { .. } | Output::Notice(_) => continue,
             };
             ids.extend(tasks.iter().map(|task| (task.number, task.id.clone())));
         }
@@ -361,7 +361,7 @@ impl<'a> Runner<'a> {
         let (tasks, popped) = match output {
             Output::Reply { reply: Reply::Tasks { tasks, popped }, .. }
             | Output::Delivery { tasks, popped, .. } => (tasks, *popped),
-            Output::Reply { .. } | Output::Recall(_) => return,
+            Output::Reply { .. } | Output::Notice(_) => return,
         };
         for task in tasks {
             if let Some(receipt) = task.receipt() {

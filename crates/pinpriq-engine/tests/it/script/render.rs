@@ -69,10 +69,14 @@ impl Names {
             Output::Delivery { client, tasks, .. } => {
                 format!("{} <- {}", self.name_of(*client), self.tasks(tasks))
             }
-            Output::Recall(recalled) => {
-                let name = self.receipts.iter().find(|(_, known)| **known == recalled.receipt);
+            Output::Notice(notice) => {
+                let name = self.receipts.iter().find(|(_, known)| **known == notice.receipt);
                 let name = name.map_or("?", |(name, _)| name);
-                format!("{} <- recall {} {name}", self.name_of(recalled.client), recalled.id)
+                let client = self.name_of(notice.client);
+                let why = notice.cancelled.as_deref();
+                let why = why.map(|reason| format!(" \"{}\"", reason.escape_ascii()));
+                let (what, why) = why.map_or(("recall", String::new()), |why| ("cancel", why));
+                format!("{client} <- {what} {} {name}{why}", notice.id)
             }
         }
     }
@@ -315,6 +319,9 @@ fn whole(task: &TaskRecord) -> String {
                 |at| format!(", until {}", at.ms()),
             );
             text.push_str(&until);
+            if let Some(cancelled) = task.progress.cancelled() {
+                let _ = write!(text, ", cancelled {}", quoted(&cancelled.reason));
+            }
         }
         State::Zombie { purge_at } => {
             let _ = write!(text, ", purged at {}", purge_at.ms());
@@ -591,8 +598,12 @@ fn figures(figures: &Figures) -> String {
         "= acked {} + expired {} + killed {} + ",
         counters.acked, counters.expired, counters.killed
     );
-    let others =
-        [("dead", counters.dead), ("evicted", counters.evicted), ("moved", counters.moved)];
+    let others = [
+        ("dead", counters.dead),
+        ("evicted", counters.evicted),
+        ("moved", counters.moved),
+        ("cancelled", counters.cancelled),
+    ];
     for (name, count) in others.into_iter().filter(|(_, count)| *count > 0) {
         let _ = write!(text, "{name} {count} + ");
     }

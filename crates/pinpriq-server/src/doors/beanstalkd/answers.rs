@@ -28,7 +28,7 @@ fn verb_of(request: RequestId) -> (Verb, u64) {
 /// Returns the answer that says what a refusal says, as far as beanstalkd has a word for it.
 pub(super) const fn word_of(kind: RefusalKind) -> Word {
     match kind {
-        RefusalKind::NotFound | RefusalKind::NoQueue => Word::NotFound,
+        RefusalKind::NotFound | RefusalKind::NoQueue | RefusalKind::Cancelled => Word::NotFound,
         RefusalKind::Full | RefusalKind::Paused | RefusalKind::Busy => Word::OutOfMemory,
         RefusalKind::Closing => Word::Draining,
         _ => Word::InternalError,

@@ -29,6 +29,7 @@ pub(crate) const CODES: [(&str, u16, &str); 34] = [
     ("METHOD", 405, "The path knows other methods"),
     ("EXISTS", 409, "It is there already"),
     ("STALE", 409, "The lease has ended"),
+    ("CANCELLED", 409, "The task was cancelled"),
     ("TAKEN", 409, "Somebody else has the task"),
     ("NOTTAKEN", 409, "Nobody has the task"),
     ("NOTOWNER", 409, "Another client has the task"),

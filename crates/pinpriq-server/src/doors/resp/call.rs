@@ -25,6 +25,7 @@ use pinpriq_proto::request::parts::Parts;
 /// The bits of a dialect. Connections begin with none of them.
 const RESP3: u8 = 1;
 const META: u8 = 2;
+const CANCELS: u8 = 4;
 
 /// A request that is being carried out.
 pub(crate) struct Call<'c, 'a> {
@@ -39,6 +40,8 @@ pub(crate) struct Talk {
     pub(crate) protocol: Protocol,
     /// Whether deliveries tell everything that is known about their tasks.
     pub(crate) meta: bool,
+    /// Whether the client hears that tasks were cancelled which it holds.
+    pub(crate) cancels: bool,
     /// What must happen instead of the next request, if anything.
     pub(crate) next: Option<Next>,
     /// The transaction that is open, if one is.
@@ -115,6 +118,7 @@ impl Talk {
         Self {
             protocol: protocol_of(dialect),
             meta: has_meta(dialect),
+            cancels: has_cancels(dialect),
             next: None,
             transaction: None,
             steps: None,
@@ -170,9 +174,16 @@ impl Talk {
         self.speak(desk);
     }
 
+    /// Has the client hear of tasks that are cancelled from now on, or not.
+    pub(crate) fn tell_cancels(&mut self, desk: &Desk, cancels: bool) {
+        self.cancels = cancels;
+        self.speak(desk);
+    }
+
     fn speak(&self, desk: &Desk) {
-        let protocol = if self.protocol == Protocol::Resp3 { RESP3 } else { 0 };
-        desk.speak(Dialect(protocol | if self.meta { META } else { 0 }));
+        let is_resp3 = self.protocol == Protocol::Resp3;
+        let bits = [(is_resp3, RESP3), (self.meta, META), (self.cancels, CANCELS)];
+        desk.speak(Dialect(bits.into_iter().filter(|(is_on, _)| *is_on).map(|(_, bit)| bit).sum()));
     }
 }
 
@@ -201,6 +212,11 @@ pub(crate) const fn protocol_of(dialect: Dialect) -> Protocol {
 /// Returns whether deliveries in a dialect tell everything about their tasks.
 pub(crate) const fn has_meta(dialect: Dialect) -> bool {
     dialect.0 & META != 0
+}
+
+/// Returns whether a dialect has words for tasks that were cancelled.
+pub(crate) const fn has_cancels(dialect: Dialect) -> bool {
+    dialect.0 & CANCELS != 0
 }
 
 impl From<Redirect> for Fault {

@@ -15,7 +15,7 @@ use crate::figures::info;
 use crate::host::roll;
 use pinpriq_proto::request::code::Code;
 use pinpriq_proto::request::fault::{Fault, shown};
-use pinpriq_proto::request::parts::number;
+use pinpriq_proto::request::parts::{no_value, number};
 
 type Done = Result<(), Fault>;
 
@@ -107,7 +107,7 @@ pub(crate) fn quit(call: &mut Call<'_, '_>) -> Done {
 pub(crate) fn reset(call: &mut Call<'_, '_>) -> Done {
     call.desk.reset(written(Protocol::Resp2, |writer| writer.simple("RESET")));
     // Replies to earlier requests are still written in the former version.
-    call.talk.meta = false;
+    (call.talk.meta, call.talk.cancels) = (false, false);
     call.talk.switch(call.desk, Protocol::Resp2);
     Ok(())
 }
@@ -146,6 +146,24 @@ pub(crate) fn client_set_info(call: &mut Call<'_, '_>) -> Done {
             return Err(Fault::err(format!("Unrecognized option {}", shown(what))));
         }
     }
+    call.answer_ok();
+    Ok(())
+}
+
+pub(crate) fn client_cancels(call: &mut Call<'_, '_>) -> Done {
+    let word = call.parts.word(0);
+    let is_on = match word {
+        _ if word.eq_ignore_ascii_case(b"ON") => true,
+        _ if word.eq_ignore_ascii_case(b"OFF") => false,
+        _ => return Err(no_value("CANCELS is ON or OFF", word)),
+    };
+    if is_on && call.talk.protocol == Protocol::Resp2 && !call.desk.is_subscribed() {
+        return Err(Fault::bad(
+            "a connection that speaks RESP2 hears of cancelled tasks once it is subscribed: \
+             subscribe first, or say HELLO 3",
+        ));
+    }
+    call.talk.tell_cancels(call.desk, is_on);
     call.answer_ok();
     Ok(())
 }

@@ -61,12 +61,17 @@ pub(crate) fn output(
             }
             *progress == tasks.len()
         }
-        Output::Recall(recalled) => {
-            writer.push(4);
-            writer.bulk(b"recall");
-            writer.bulk(&recalled.queue);
-            task_id(writer, &recalled.id);
-            writer.bulk_numbers(&receipt_numbers(recalled.receipt), b'-');
+        Output::Notice(notice) => {
+            let (what, length): (&[u8], _) =
+                if notice.is_recall() { (b"recall", 4) } else { (b"cancel", 5) };
+            writer.push(length);
+            writer.bulk(what);
+            writer.bulk(&notice.queue);
+            task_id(writer, &notice.id);
+            writer.bulk_numbers(&receipt_numbers(notice.receipt), b'-');
+            if let Some(reason) = &notice.cancelled {
+                writer.bulk(reason);
+            }
             true
         }
         Output::Reply { reply: Reply::Tasks { tasks, popped }, request, .. } => {

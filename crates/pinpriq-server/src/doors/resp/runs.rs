@@ -77,6 +77,7 @@ const BY_HAND: &[(&str, Option<&str>, Run)] = &[
     ("CLIENT", Some("SETNAME"), connection::client_set_name),
     ("CLIENT", Some("GETNAME"), connection::client_name),
     ("CLIENT", Some("SETINFO"), connection::client_set_info),
+    ("CLIENT", Some("CANCELS"), connection::client_cancels),
     ("CLIENT", Some("LIST"), connection::client_list),
     ("CLIENT", Some("KILL"), connection::client_kill),
     ("COMMAND", None, connection::command),

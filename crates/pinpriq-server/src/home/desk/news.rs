@@ -91,7 +91,7 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
 fn deliveries_in(output: &Output) -> i64 {
     match output {
         Output::Delivery { .. } => 1,
-        Output::Recall(_) => -1,
+        Output::Notice(notice) => -i64::from(notice.is_recall()),
         Output::Reply { .. } => 0,
     }
 }
@@ -108,7 +108,7 @@ fn receive_output(
             vain.extend(tasks.iter().filter_map(TaskRecord::receipt));
             None
         }
-        Output::Recall(_) if session.starts_again.get() => None,
+        Output::Notice(_) if session.starts_again.get() => None,
         output => receive(session.dealing.borrow_mut().as_deref_mut(), from, output),
     }
 }

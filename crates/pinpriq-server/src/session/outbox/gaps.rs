@@ -178,7 +178,7 @@ impl Outbox {
                 },
                 other => other,
             };
-            let gap = if let Piece::Output(Output::Delivery { .. } | Output::Recall(_), _) = &piece
+            let gap = if let Piece::Output(Output::Delivery { .. } | Output::Notice(_), _) = &piece
             {
                 self.insert_delivery((shards, from), dialect, is_blocked)
             } else {

@@ -268,7 +268,7 @@ pub(super) fn receipt(taken: &Value) -> String {
 
 /// Checks that the figures of a reply to STATS add up.
 pub(super) fn check_balance(stats: &Value) {
-    let ways_out = ["acked", "expired", "killed", "dead", "evicted", "moved"];
+    let ways_out = ["acked", "expired", "killed", "dead", "evicted", "moved", "cancelled"];
     let gone = ways_out.map(|name| number(stats, name)).iter().sum::<i64>();
     let came = number(stats, "put") + number(stats, "revived");
     let present = number(stats, "present");

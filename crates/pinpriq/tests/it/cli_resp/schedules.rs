@@ -79,8 +79,8 @@ fn slots_put_tasks() {
     let server = Server::start();
     let at = server.printed(&["schedule", "set", "beat", "jobs", "tick", "--every", "100"]);
     let taken = server.printed(&["take", "jobs", "--wait", "-1", "--json"]);
-    let end = format!("\"schedule\":\"beat\",\"slot\":{},\"headers\":{{}}}}\n", at.trim_end());
-    assert!(taken.ends_with(&end), "{taken}");
+    let end = format!("\"schedule\":\"beat\",\"slot\":{},\"headers\":{{}},", at.trim_end());
+    assert!(taken.contains(&end), "{taken}");
 }
 
 #[test]

@@ -3,9 +3,9 @@
 
 use pinpriq_proto::choosing::Chosen;
 use pinpriq_proto::command::{
-    Ack, Bury, Command, Deed, Delay, Done, Fail, Held, HeldBy, Peek, Put, QueueCommand, QueueName,
-    Release, Reserve, Selection, Share, Sides, Step, Take, TakeMode, TimeToLive, Transfer, Update,
-    Wait,
+    Ack, Bury, Cancel, Command, Deed, Delay, Done, Fail, Held, HeldBy, Peek, Put, QueueCommand,
+    QueueName, Release, Reserve, Selection, Share, Sides, Step, Take, TakeMode, TimeToLive,
+    Transfer, Update, Wait,
 };
 use pinpriq_proto::export::{Export, Import};
 use pinpriq_proto::fanout::{MemberCommand, Publish};
@@ -100,6 +100,10 @@ chosen! {
         let (payload, reason) = (by.payload(), by.reason());
         Bury { payload, reason, cost: by.spent(), ..Bury::new(by.held()) }
     };
+    Cancel<'static>: |by, _| {
+        let (queue, id) = if by.dice.once_in(2) { by.endangered() } else { by.aim() };
+        Cancel { queue, id, reason: by.reason(), grace: by.maybe_span() }
+    };
     Release<'static>: |by, _| {
         let (amendment, tail) = (by.amendment(), by.dice.once_in(4));
         let (delay, cost) = (by.delay(), by.spent());
@@ -189,13 +193,13 @@ impl Chooser<'_> {
             "Queue" => 18,
             "Numbered" => 12,
             "Start" | "StartAll" if self.memory.receipts.is_empty() => 0,
-            "Ack" | "Release" => 10,
-            "Bury" | "Touch" | "Switch" | "Await" | "PutBack" | "Move" | "Schedule" | "Share" => 8,
+            "Ack" | "Release" | "PutBack" => 10,
+            "Bury" | "Touch" | "Switch" | "Await" | "Move" | "Schedule" | "Share" => 8,
             "Peek" | "Dig" | "Restart" | "Update" | "Subscribe" | "Credit" => 6,
-            "TakeDone" | "Kill" | "Snatch" | "Member" | "Redrive" | "Explain" | "Reserve"
-            | "Import" => 4,
+            "TakeDone" | "Kill" | "Cancel" | "Snatch" | "Member" | "Redrive" | "Explain"
+            | "Reserve" | "Import" => 4,
             "GiveBack" | "PutInLine" | "PutBuried" | "PutNumbered" | "Head" | "Foremost"
-            | "Tubes" | "Start" | "StartAll" => 1,
+            | "Tubes" => 1,
             _ => 2,
         });
         self.about = About::default();

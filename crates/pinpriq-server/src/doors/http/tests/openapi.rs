@@ -434,6 +434,7 @@ fn every_command_has_a_path() {
         "CLIENT SETNAME",
         "CLIENT GETNAME",
         "CLIENT SETINFO",
+        "CLIENT CANCELS",
         "COMMAND",
         "COMMAND COUNT",
         "COMMAND DOCS",

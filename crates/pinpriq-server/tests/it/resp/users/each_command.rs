@@ -16,9 +16,9 @@ use crate::world::{in_memory, test};
 const TABLE: &str = include_str!("../../../../testdata/resp/rights.txt");
 
 /// The commands that can be part of a transaction, without options that wait.
-const STEPS: [&str; 12] = [
+const STEPS: [&str; 13] = [
     "PUT", "ACK", "RELEASE", "FAIL", "BURY", "TOUCH", "UPDATE", "DIG", "KILL", "SWITCH", "RESTART",
-    "PUBLISH",
+    "PUBLISH", "CANCEL",
 ];
 
 fn rows() -> Vec<Row> {
