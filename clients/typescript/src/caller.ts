@@ -2,6 +2,7 @@
 //
 // Requests that do not block share one connection. Each one that blocks has a connection of its
 // own while it does, since everything behind it would wait.
+import type { Address } from "./addresses.js";
 import { Closed, ConnectionLost, isRefused, Refused } from "./errors.js";
 import { Link, type LinkEvents, type LinkSettings } from "./link.js";
 import { pause, pauseBefore } from "./reconnecting.js";
@@ -45,8 +46,12 @@ export class Caller {
 
   /** For how long a request is tried again, in milliseconds. */
   readonly retryForMs: number;
+  /** The server, if there is only one. */
+  readonly server: Address | undefined;
 
   constructor(settings: LinkSettings, retryForMs: number) {
+    const { addresses } = settings.place;
+    this.server = addresses.length === 1 ? addresses[0] : undefined;
     this.#settings = settings;
     this.retryForMs = retryForMs;
     this.#main = new Link(settings);

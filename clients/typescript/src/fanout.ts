@@ -8,6 +8,8 @@ import type { Abortable, Rest } from "./options.js";
 import { TIMER_MS_MAX } from "./reconnecting.js";
 import { numberOf, plainOf } from "./replies.js";
 import { callHook, logToStderr } from "./telling.js";
+import { sendTraced, tracerOfProgram } from "./tracing.js";
+import type { Headers } from "./words.js";
 
 const LEASE_MS = 60_000;
 
@@ -61,7 +63,16 @@ export class Topic<T> {
    * Puts a task into the lane of each member, all or none. Returns how many lanes; 0 means that
    * no member has joined. It is sent once: if the reply is lost it throws `ConnectionLost`.
    */
-  async publish(payload: T, options: PublishOptions = {}): Promise<number> {
+  publish(payload: T, options: PublishOptions = {}): Promise<number> {
+    const tracer = tracerOfProgram();
+    if (!tracer) return this.#send(payload, options);
+    const sending = { what: "publish", to: this.name, server: this.#caller.server } as const;
+    const send = (headers: Headers | undefined): Promise<number> =>
+      this.#send(payload, { ...options, headers });
+    return sendTraced(tracer, sending, options.headers, send);
+  }
+
+  async #send(payload: T, options: PublishOptions): Promise<number> {
     const words = commands.publish(this.name, this.codec.encode(payload), options);
     return numberOf(await this.#caller.change(words, options));
   }

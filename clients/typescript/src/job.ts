@@ -6,6 +6,7 @@ import { isRefused, PinpriqError } from "./errors.js";
 import type { Abortable, Rest } from "./options.js";
 import { numberOrNull, type RawTask, type StateOrGone, textOf } from "./replies.js";
 import type { TaskMeta } from "./meta.js";
+import { noteState } from "./tracing.js";
 import type { Words } from "./words.js";
 
 /** What a job needs of where it comes from. */
@@ -101,12 +102,15 @@ export class Job<T> implements AsyncDisposable {
    * `delayMs` replaces the back-off of the queue. Returns R, W or B, or X if the task has left the
    * queue. A reason beyond 1,024 bytes is cut. Refused with `STALE` if the lease has ended.
    */
-  fail(
+  async fail(
     reason?: string,
     options: Rest<commands.FailOptions, "reason"> & { payload?: T } = {},
   ): Promise<StateOrGone> {
     const given = { ...options, reason, payload: this.#encoded(options.payload) };
-    return this.#settle("failed", commands.fail(this.queue, this.receipt, given), options);
+    const words = commands.fail(this.queue, this.receipt, given);
+    const state = await this.#settle("failed", words, options);
+    noteState(state, reason);
+    return state;
   }
 
   /**
@@ -131,6 +135,7 @@ export class Job<T> implements AsyncDisposable {
   ): Promise<void> {
     const given = { ...options, reason, payload: this.#encoded(options.payload) };
     await this.#settle("buried", commands.bury(this.queue, this.receipt, given), options);
+    noteState("B", reason);
   }
 
   /**

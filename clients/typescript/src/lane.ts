@@ -14,6 +14,7 @@ import {
 import { settingsOf, type Settings, type SettingsChange } from "./settings.js";
 import { type Task, taskWithPayload } from "./task.js";
 import { type Place, pop, take } from "./taking.js";
+import { noteRedrive } from "./tracing.js";
 import type { Words } from "./words.js";
 import { Worker, type Handler, type WorkerOptions } from "./worker.js";
 
@@ -198,7 +199,9 @@ export class Lane<T> implements JobSource<T> {
 
   /** Moves ready dead letters back to the queues that they come from. Returns how many. */
   async redrive(options: Rest<commands.RedriveOptions> = {}): Promise<number> {
-    return numberOf(await this.change(commands.redrive(this.name, options), options));
+    const count = numberOf(await this.change(commands.redrive(this.name, options), options));
+    noteRedrive(this.name, count);
+    return count;
   }
 
   /** Returns the figures, as the page on the protocol lists them. */

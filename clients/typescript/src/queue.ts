@@ -6,6 +6,14 @@ import type { Abortable, PutOptions, PutResult, Rest } from "./options.js";
 import { listOf, numberOf, type Outcome, textOf, textOrNull } from "./replies.js";
 import { OwnKeys } from "./putting.js";
 import type { SettingsChange } from "./settings.js";
+import { type Sending, sendTraced, tracerOfProgram } from "./tracing.js";
+import type { Headers } from "./words.js";
+
+/** What became of a put, and of its task if that was waited for. */
+interface Sent {
+  readonly result: PutResult;
+  readonly outcome: string | null;
+}
 
 /** A queue with payloads of one type. It costs nothing to have one; the first put creates it. */
 export class Queue<T> extends Lane<T> {
@@ -28,7 +36,15 @@ export class Queue<T> extends Lane<T> {
 
   /** Puts many tasks without waiting for one reply before the next. Each may be refused alone. */
   putMany(payloads: Iterable<T>, options: Omit<PutOptions, "id"> = {}): Promise<PutResult[]> {
-    return Promise.all(Array.from(payloads, (payload) => this.put(payload, options)));
+    const tracer = tracerOfProgram();
+    if (!tracer) return Promise.all(Array.from(payloads, (payload) => this.put(payload, options)));
+    const all = [...payloads];
+    const sendAll = async (headers: Headers | undefined): Promise<PutResult[]> => {
+      const given = { ...options, headers };
+      const sent = await Promise.all(all.map((payload) => this.#send(payload, given, undefined)));
+      return sent.map(({ result }) => result);
+    };
+    return sendTraced(tracer, this.#sending(all.length), options.headers, sendAll);
   }
 
   /**
@@ -52,8 +68,14 @@ export class Queue<T> extends Lane<T> {
     payload: T,
     options: Rest<commands.PutOptions, "unique" | "windowMs" | "onDuplicate" | "state"> = {},
   ): Promise<string> {
-    const words = commands.put(this.name, this.codec.encode(payload), { ...options, state: "B" });
-    return textOf(await this.change(words, options));
+    const send = async (headers: Headers | undefined): Promise<string> => {
+      const given = { ...options, headers, state: "B" } as const;
+      const words = commands.put(this.name, this.codec.encode(payload), given);
+      return textOf(await this.change(words, options));
+    };
+    const tracer = tracerOfProgram();
+    if (!tracer) return send(options.headers);
+    return sendTraced(tracer, this.#sending(), options.headers, send, (id) => id);
   }
 
   /** Creates the queue, so that it exists while empty. Refused with `EXISTS` if it was created. */
@@ -86,11 +108,19 @@ export class Queue<T> extends Lane<T> {
     return reply === "OK" ? null : textOf(reply);
   }
 
-  async #put(
-    payload: T,
-    options: PutOptions,
-    waitMs: number | undefined,
-  ): Promise<{ result: PutResult; outcome: string | null }> {
+  #put(payload: T, options: PutOptions, waitMs: number | undefined): Promise<Sent> {
+    const tracer = tracerOfProgram();
+    if (!tracer) return this.#send(payload, options, waitMs);
+    const send = (headers: Headers | undefined): Promise<Sent> =>
+      this.#send(payload, { ...options, headers }, waitMs);
+    return sendTraced(tracer, this.#sending(), options.headers, send, ({ result }) => result.id);
+  }
+
+  #sending(count?: number): Sending {
+    return { what: "put", to: this.name, server: this.caller.server, count };
+  }
+
+  async #send(payload: T, options: PutOptions, waitMs: number | undefined): Promise<Sent> {
     const blocksMs = (options.roomMs ?? 0) + (waitMs ?? 0);
     const { unique, signal, ...rest } = options;
     // Only a key of the caller's meets duplicates.

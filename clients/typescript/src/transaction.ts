@@ -4,6 +4,7 @@ import type { Job } from "./job.js";
 import type { PutOptions } from "./options.js";
 import type { PublishOptions, Topic } from "./fanout.js";
 import type { Queue } from "./queue.js";
+import { headersForLater } from "./tracing.js";
 import type { Words } from "./words.js";
 
 /** How a put of a transaction is made. It cannot wait. */
@@ -36,12 +37,16 @@ export class Transaction {
   put<T>(queue: Queue<T>, payload: T, options: StepPutOptions = {}): this {
     const { unique, windowMs, onDuplicate, ...rest } = options;
     const keys = typeof unique === "string" ? { unique, windowMs, onDuplicate } : {};
-    return this.#add(commands.put(queue.name, queue.codec.encode(payload), { ...rest, ...keys }));
+    const bytes = queue.codec.encode(payload);
+    const headers = headersForLater({ what: "put", to: queue.name }, options.headers);
+    return this.#add(commands.put(queue.name, bytes, { ...rest, ...keys, headers }));
   }
 
   /** Publishes a task. Its reply is the number of lanes. */
   publish<T>(topic: Topic<T>, payload: T, options: Omit<PublishOptions, "signal"> = {}): this {
-    return this.#add(commands.publish(topic.name, topic.codec.encode(payload), options));
+    const bytes = topic.codec.encode(payload);
+    const headers = headersForLater({ what: "publish", to: topic.name }, options.headers);
+    return this.#add(commands.publish(topic.name, bytes, { ...options, headers }));
   }
 
   /** Removes tasks in any state. Its reply is how many there were. */

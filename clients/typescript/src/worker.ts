@@ -18,6 +18,7 @@ import { pause, pauseBefore } from "./reconnecting.js";
 import { listOf, type RawTask, type StateOrGone, taskOf } from "./replies.js";
 import { giveBack } from "./taking.js";
 import { callHook, escaped, failureLine, type Log, logToStderr, nameOf } from "./telling.js";
+import { Attempt, tracerOfProgram } from "./tracing.js";
 import type { Words } from "./words.js";
 import type { Handler, WorkerEvent, WorkerOptions } from "./worker_options.js";
 
@@ -46,6 +47,7 @@ export class Worker<T> implements AsyncDisposable {
   readonly #places: number;
   readonly #ttrMs: number;
   readonly #log: Log;
+  readonly #tracer = tracerOfProgram();
   readonly #keeper: LeaseKeeper<T>;
   readonly #stopping = new AbortController();
   readonly #working = new Map<Held<T>, Promise<void>>();
@@ -352,20 +354,23 @@ export class Worker<T> implements AsyncDisposable {
   // Works on a job and settles it, whatever the handler does. Never throws.
   async #work(held: Held<T>): Promise<void> {
     try {
-      await this.#workAndSettle(held);
+      if (this.#tracer === undefined) return await this.#workAndSettle(held);
+      const attempt = new Attempt(this.#tracer, held.job, this.#lane.member);
+      await attempt.run(() => this.#workAndSettle(held, attempt));
     } catch (error) {
       this.#keeper.drop(held.job);
       this.#meetTrouble(error, held.job);
     }
   }
 
-  async #workAndSettle(held: Held<T>): Promise<void> {
+  async #workAndSettle(held: Held<T>, attempt?: Attempt): Promise<void> {
     const { job, control } = held;
-    if (job.failures >= FAILURES_MAX && (await this.#isGivenUpBefore(job))) return;
+    if (job.failures >= FAILURES_MAX && (await this.#isGivenUpBefore(job, attempt))) return;
     this.#tell({ type: "started", job });
     try {
       await this.#runHandler(job, control);
     } catch (error) {
+      attempt?.fail(error);
       if (control.isAborted) return;
       // The failure goes over another connection, and a start behind it would be refused.
       this.#prefetch?.forgetStart(held);
@@ -465,16 +470,18 @@ export class Worker<T> implements AsyncDisposable {
 
   // Buries a job that has failed too often and that its queue has not given up, such as one that
   // ended the process each time. Returns whether it did.
-  async #isGivenUpBefore(job: Job<T>): Promise<boolean> {
+  async #isGivenUpBefore(job: Job<T>, attempt: Attempt | undefined): Promise<boolean> {
     const failures = job.failures;
     if (!isGivenUp(await this.#policy(), failures)) return false;
     const why = `failed ${failures} times, while ${FAILURES_MAX} are allowed: not run again`;
     const last = job.meta?.reason ?? null;
     const reason = last === null ? why : `${why}; the last time: ${last}`;
+    const error = new PinpriqError(reason);
+    attempt?.fail(error);
     try {
       await job.bury(reason);
       this.#say(`${nameOf(job)}: ${why}: buried`);
-      this.#tell({ type: "failed", job, error: new PinpriqError(reason), state: "B" });
+      this.#tell({ type: "failed", job, error, state: "B" });
     } finally {
       this.#keeper.drop(job);
     }

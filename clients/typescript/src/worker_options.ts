@@ -49,8 +49,8 @@ export interface WorkerOptions<T> extends Selection {
    */
   readonly log?: Log | null;
   /**
-   * Runs around each job, such as a span of a tracer. It must call `run` and await it. A job that
-   * was not run fails.
+   * Runs around each job, such as what its logger has to know, and within its span if the program
+   * traces. It must call `run` and await it. A job that was not run fails.
    */
   readonly around?: (job: Job<T>, run: () => Promise<void>) => Promise<void>;
 }
