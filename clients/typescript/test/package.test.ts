@@ -83,6 +83,39 @@ test("folder_that_is_installed_as_it_is_gets_built", () => {
   assert.ok(names.includes("index.js") && names.includes("index.d.ts"), names.join());
 });
 
+test("program_that_traces_is_found_from_both_formats", () => {
+  // A place of its own: the package could not import the API from where it is.
+  const place = join(directory, "program");
+  mkdirSync(join(place, "node_modules"), { recursive: true });
+  linkOpenTelemetry(place);
+  const body = `
+    const exporter = new InMemorySpanExporter();
+    const spanProcessors = [new SimpleSpanProcessor(exporter)];
+    new NodeTracerProvider({ spanProcessors }).register();
+    (async () => {
+      const client = await Client.connect("${server.url}");
+      await client.queue("program").put(1);
+      const worker = client.queue("program").process(() => queueMicrotask(() => worker.stop()));
+      await worker.finished;
+      await client.close();
+      const [put, attempt] = exporter.getFinishedSpans();
+      const parent = attempt.parentSpanContext.spanId === put.spanContext().spanId;
+      console.log(put.name, attempt.name, parent);
+    })();
+  `;
+  const names = "{ InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor }";
+  const sdk = "@opentelemetry/sdk-trace-node";
+  const programs = {
+    "program.mjs": `import { Client } from "pinpriq"; import ${names} from "${sdk}";`,
+    "program.cjs": `const { Client } = require("pinpriq"); const ${names} = require("${sdk}");`,
+  };
+  for (const [file, load] of Object.entries(programs)) {
+    writeFileSync(join(place, file), load + body);
+    const said = run("node", [join(place, file)]);
+    assert.equal(said, "put program process program true\n", file);
+  }
+});
+
 test("types_are_found_in_both_formats", () => {
   const use = "const queue: Queue<number> = new Client().queue<number>('q');\nvoid queue;\n";
   const wrong = "// @ts-expect-error: the payload is a number\nvoid queue.put('text');\n";
@@ -94,6 +127,7 @@ test("types_are_found_in_both_formats", () => {
 });
 
 test("each_block_of_the_readme_runs", async () => {
+  linkOpenTelemetry(directory);
   const blocks = blocksOf(readFileSync(join(ROOT, "README.md"), "utf8"));
   const programs = blocks.filter(({ language }) => language !== "sh");
   // What installs and tests the package is what this file is part of.
@@ -112,6 +146,11 @@ test("each_block_of_the_readme_runs", async () => {
     assert.notEqual(printed, "", `${file} has printed nothing`);
   }
 });
+
+function linkOpenTelemetry(place: string): void {
+  const scope = "node_modules/@opentelemetry";
+  symlinkSync(join(ROOT, scope), join(place, scope));
+}
 
 // Packs what the build has made, and returns the path.
 function pack(): string {
