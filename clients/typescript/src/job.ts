@@ -58,6 +58,16 @@ export class Job<T> implements AsyncDisposable {
     return this.#task.meta;
   }
 
+  /** @internal How often it was taken, if that is known. */
+  get attempts(): number | undefined {
+    return this.#task.attempts;
+  }
+
+  /** @internal Its headers, without the rest of `meta`. */
+  get headers(): Readonly<Record<string, string>> {
+    return this.#task.headers;
+  }
+
   /** @internal How often it has failed, if that is known. */
   get failures(): number {
     return this.#task.failures ?? 0;

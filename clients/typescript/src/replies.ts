@@ -36,6 +36,9 @@ export interface RawTask {
   readonly priority: number | undefined;
   /** The moment of its put. */
   readonly putAt: number | undefined;
+  /** How often it was taken, this time included. */
+  readonly attempts: number | undefined;
+  readonly headers: Readonly<Record<string, string>>;
   /** The other fields, decoded when they are read. */
   readonly meta: TaskMeta | undefined;
 }
@@ -110,6 +113,8 @@ export function taskOf(reply: Reply): RawTask {
     failures: undefined,
     priority: undefined,
     putAt: undefined,
+    attempts: undefined,
+    headers: {},
     meta: undefined,
   };
 }
@@ -147,12 +152,21 @@ class TaskOfMap implements RawTask {
     return this.#map.number("put_at");
   }
 
+  get attempts(): number | undefined {
+    return this.#map.number("attempts");
+  }
+
+  get headers(): Record<string, string> {
+    return textsOf(this.#map.member("headers"));
+  }
+
   get meta(): TaskMeta {
     return (this.#meta ??= metaOf(this.#map.whole()));
   }
 }
 
 function taskOfMap(map: ReplyMap): RawTask {
+  const meta = metaOf(map);
   return {
     queue: textOf(map["queue"]),
     member: textOrNull(map["member"]),
@@ -162,7 +176,9 @@ function taskOfMap(map: ReplyMap): RawTask {
     failures: numberOf(map["failures"]),
     priority: numberOrNull(map["priority"]) ?? undefined,
     putAt: numberOf(map["put_at"]),
-    meta: metaOf(map),
+    attempts: meta.attempts,
+    headers: meta.headers,
+    meta,
   };
 }
 

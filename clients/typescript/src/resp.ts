@@ -81,6 +81,14 @@ export class MapBytes {
     return this.#bytes[at] === COLON ? this.#numberAt(at) : undefined;
   }
 
+  /** Returns a member of any kind, or undefined if it is absent. */
+  member(name: string): Reply | undefined {
+    const at = this.#find(name);
+    if (at < 0) return undefined;
+    const end = this.#places[this.#places.indexOf(at) + 1];
+    return new Replies().add(this.#bytes.subarray(at, end))[0];
+  }
+
   /** Returns all members. */
   whole(): { [key: string]: Reply } {
     const [map] = new Replies().add(this.#bytes);

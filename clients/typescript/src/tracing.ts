@@ -96,14 +96,11 @@ export class Attempt {
   /** Begins the span. Its parent is what the headers of the task name, and nothing else. */
   constructor(by: Tracer, job: Job<unknown>, member: string | null) {
     this.#span = quietly(() => {
-      const meta = job.meta;
-      const attributes: Attributes = {
-        ...commonAttributes("process", "process", job.queue),
-        "messaging.message.id": job.id,
-      };
-      if (meta) attributes["messaging.pinpriq.attempt"] = meta.attempts;
+      const attributes = commonAttributes("process", "process", job.queue);
+      attributes["messaging.message.id"] = job.id;
+      attributes["messaging.pinpriq.attempt"] = job.attempts;
       if (member !== null) attributes["messaging.destination.subscription.name"] = member;
-      const parent = meta && contextOf(meta.headers);
+      const parent = contextOf(job.headers);
       const options: SpanOptions = { kind: CONSUMER, attributes };
       if (parent) options.links = [{ context: parent }];
       const around = parent ? NOWHERE.setValue(SPAN, new Elsewhere(parent)) : NOWHERE;
