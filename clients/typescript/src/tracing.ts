@@ -6,8 +6,7 @@
 // needs nothing declared, and there is no second copy that could miss the provider. Whatever goes
 // wrong in a tracer is no concern of a put or a job.
 import type {
-  Attributes, ContextManager, ProxyTracerProvider, Span, SpanKind, SpanOptions, SpanStatusCode,
-  Tracer, TracerProvider,
+  Attributes, ContextManager, Span, SpanKind, SpanOptions, SpanStatusCode, Tracer, TracerProvider,
 } from "@opentelemetry/api";
 import type { Address } from "./addresses.js";
 import { Elsewhere, NOWHERE } from "./contexts.js";
@@ -28,9 +27,9 @@ const CONSUMER: SpanKind.CONSUMER = 4;
 const ERROR: SpanStatusCode.ERROR = 2;
 const REASON_LENGTH_MAX = 200;
 
-/** What a program has set, as OpenTelemetry's API keeps it. */
+/** What a program has set, as OpenTelemetry's API keeps it. Before that there is nothing. */
 interface Program {
-  readonly trace?: TracerProvider & Partial<ProxyTracerProvider>;
+  readonly trace?: TracerProvider;
   readonly context?: ContextManager;
 }
 
@@ -51,9 +50,7 @@ export function tracerOfProgram(): Tracer | undefined {
   const found = program()?.trace;
   if (found === undefined) return undefined;
   if (found !== provider) {
-    // The usual provider stands for that of the program, and has no tracer before it is set.
-    const get = found.getDelegateTracer ?? found.getTracer;
-    tracer = quietly(() => get.call(found, "pinpriq", VERSION));
+    tracer = quietly(() => found.getTracer("pinpriq", VERSION));
     provider = tracer && found;
   }
   return tracer;
