@@ -23,11 +23,13 @@ from dramatiq.errors import (
 from dramatiq.message import Message
 from dramatiq.middleware import Middleware
 
+from . import tracing
 from .errors import Aborted, Disconnected, NoQueue, PinpriqError, Stale
 from .job import reason_of
 from .options import own_name
 from .replies import State
-from .requests.base import whole
+from .requests import tasks as about_tasks
+from .requests.base import OWN, whole
 from .spans import Span, span_s
 from .sync.client import Client
 from .sync.job import Job
@@ -75,6 +77,9 @@ class PinpriqBroker(Broker):
         **client_options: Any,
     ) -> None:
         super().__init__(middleware)
+        if tracing.INSTALLED:
+            # The outermost, so that what others put is part of the trace of what runs.
+            self.middleware.insert(0, _Spans())
         self.queues: dict[str, str] = {}
         self.lease_s = span_s(lease)
         self._dead_message_ttl_s = span_s(dead_message_ttl)
@@ -205,16 +210,25 @@ class PinpriqBroker(Broker):
 
     def redrive(self, queue_name: str) -> int:
         """Move the dead letters of a queue back into it. Returns how many, at most 1,000."""
-        return self.client.queue(self.dead_queue(queue_name)).move(self.server_queue(queue_name))
+        dead = self.client.queue(self.dead_queue(queue_name))
+        count = dead.move(self.server_queue(queue_name))
+        tracing.redriven(dead.name, count)
+        return count
 
     def bury(self, queue_name: str, job: Job) -> None:
         """Make a message a dead letter, in one step with the end of its lease."""
         with self.client.transaction() as steps:
-            steps.put(
-                self.dead_queue(queue_name),
-                job.payload,
-                priority=job.task.priority,
-                ttl=self._dead_message_ttl_s,
+            # It is the same task, so it stays in its trace.
+            steps.add(
+                about_tasks.put(
+                    self.dead_queue(queue_name),
+                    job.payload,
+                    priority=job.task.priority,
+                    ttl=self._dead_message_ttl_s,
+                    headers=job.task.headers,
+                    unique=OWN,
+                    own_window=self.client.options.window_s,
+                )
             )
             steps.ack(job)
 
@@ -226,6 +240,35 @@ class _Message(MessageProxy):
         super().__init__(message)
         self.consumer = consumer
         self.job = job
+        self.attempt: tracing.Attempt | None = None
+
+
+class _Spans(Middleware):
+    """Has each attempt at a message run in a span, if the application traces.
+
+    All hooks run in the thread that works on the message.
+    """
+
+    def before_process_message(self, broker: Broker, message: MessageProxy) -> None:
+        if tracing.is_on() and isinstance(message, _Message):
+            message.attempt = tracing.Attempt.at(message.job.task)
+
+    def after_ack(self, broker: Broker, message: MessageProxy) -> None:
+        self._end(message, None)
+
+    def after_nack(self, broker: Broker, message: MessageProxy) -> None:
+        self._end(message, State.GONE)
+
+    def after_worker_shutdown(self, broker: Broker, worker: Any) -> None:
+        # The processes of Dramatiq end without the exit functions of Python.
+        tracing.flush()
+
+    @staticmethod
+    def _end(message: MessageProxy, state: State | None) -> None:
+        if isinstance(message, _Message) and message.attempt is not None:
+            if message._exception is not None or state is not None:
+                message.attempt.failed(message._exception, state=state)
+            message.attempt.end()
 
 
 class _Consumer(Consumer):

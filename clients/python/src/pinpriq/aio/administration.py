@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
-from .. import commands, parsing, values
+from .. import commands, parsing, tracing, values
 from ..replies import Explanation, Lease, Page, State, Stats
 from ..requests.base import Name, Repeat, Words
 from ..serialisers import Serialiser
@@ -104,7 +104,9 @@ class AsyncAdministration:
 
     async def redrive(self, **options: Unpack[commands.RedriveOptions]) -> int:
         """Move ready dead letters back to the queues that they come from. Returns how many."""
-        return await self._run(commands.redrive(self.name, **options), parsing.number)
+        count = await self._run(commands.redrive(self.name, **options), parsing.number)
+        tracing.redriven(self.name, count)
+        return count
 
     async def explain(self, id: Name | None = None) -> Explanation:
         """Tell why a task is not handed out, or which task would be next."""

@@ -40,6 +40,11 @@ class AsyncLink:
         self._current = 0
         self._retry = Retry(EqualJitterBackoff(PAUSE_MAX_S, PAUSE_FIRST_S), -1, (Again,))
 
+    @property
+    def url(self) -> str:
+        """The server that answered last, in the words of redis-py."""
+        return self.options.urls[self._current]
+
     async def close(self) -> None:
         """Close all connections."""
         await self._soon.finish()

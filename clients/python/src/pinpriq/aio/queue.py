@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, overload
 
-from .. import commands, parsing
+from .. import commands, parsing, tracing
 from ..attempts import Deadline
 from ..errors import Exists, Full, NotFound, Refused
 from ..replies import Awaited, Outcome, Put, State
@@ -51,7 +51,8 @@ class AsyncQueue(AsyncAdministration):
 
         Refused with `Exists`, `Full`, `Paused`, `Busy`, `TooLarge`, `IdRequired`, `Taken`.
         """
-        return await self._put(value, None, room=room, unique=unique, buried=buried, **options)
+        put = self._put_traced if tracing.is_on() else self._put
+        return await put(value, None, room=room, unique=unique, buried=buried, **options)
 
     async def put_and_wait(
         self,
@@ -68,7 +69,8 @@ class AsyncQueue(AsyncAdministration):
         no longer known. None as `wait` is without limit.
         """
         deadline = Deadline(wait, self.client.options.slice_s)
-        done = await self._put(
+        put = self._put_traced if tracing.is_on() else self._put
+        done = await put(
             value, deadline.next_ms(), room=room, unique=unique, buried=False, **options
         )
         if done.outcome is not Outcome.TIMEOUT or deadline.passed():
@@ -78,6 +80,13 @@ class AsyncQueue(AsyncAdministration):
         except NotFound:
             return Put(done.id, done.new, None)
         return Put(done.id, done.new, awaited.outcome)
+
+    async def _put_traced(self, value: Any, wait_ms: int | None, **options: Any) -> Put:
+        headers = options.get("headers")
+        with tracing.Sending("put", self.name, self.client.link.url, headers) as sending:
+            done = await self._put(value, wait_ms, **{**options, "headers": sending.headers})
+            sending.put(done.id)
+            return done
 
     async def _put(
         self,

@@ -6,6 +6,7 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
+from .. import tracing
 from ..errors import CrossShard, NotFound, PinpriqError, Refused, Stale
 from ..job import reason_of
 from ..replies import State
@@ -145,6 +146,7 @@ class AsyncRunner:
         done: AsyncJob | None = None
         last: AsyncJob | None = None
         pauses = backoffs()
+        attempt = self._attempt_traced if tracing.is_on() else self._attempt
         while True:
             stopping = self._stop.is_set()
             try:
@@ -173,7 +175,7 @@ class AsyncRunner:
                 await self._pause(pauses, error)
                 continue
             if job is not None:
-                done, last = await self._do(job), job
+                done, last = await attempt(job), job
 
     async def _next(self, done: AsyncJob | None) -> AsyncJob | None:
         """Acknowledge a job, and return the next one if there is one."""
@@ -250,11 +252,15 @@ class AsyncRunner:
         self._keeper.let_go(job)
         self._done.discard(job)
 
-    async def _do(self, job: AsyncJob) -> AsyncJob | None:
+    async def _attempt_traced(self, job: AsyncJob) -> AsyncJob | None:
+        with tracing.Attempt.at(job.task) as span:
+            return await self._attempt(job, span)
+
+    async def _attempt(self, job: AsyncJob, span: tracing.Attempt | None = None) -> AsyncJob | None:
         """Run the function for a job. Returns the job if it is to be acknowledged."""
         plan = self._plan
         handler = plan.handlers[(job.queue.name, text_or_none(job.queue.member))]
-        if job.task.failures >= FAILURES_MAX and await self._is_given_up(job):
+        if job.task.failures >= FAILURES_MAX and await self._is_given_up(job, span):
             return None
         plan.tell("start", job)
         started = time.monotonic()
@@ -270,7 +276,7 @@ class AsyncRunner:
             self._called_back.discard(job.receipt)
             return None
         if error is not None:
-            await self._settle(job, error, duration)
+            await self._settle(job, error, duration, span)
             return None
         self._done.add(job)
         plan.tell("end", job, duration_s=duration)
@@ -288,7 +294,7 @@ class AsyncRunner:
         except Refused:
             return Policy()
 
-    async def _is_given_up(self, job: AsyncJob) -> bool:
+    async def _is_given_up(self, job: AsyncJob, span: tracing.Attempt | None) -> bool:
         """Bury a job that has failed too often, because its workers died. Returns whether it is."""
         failures = job.task.failures
         try:
@@ -301,18 +307,24 @@ class AsyncRunner:
             log.warning("the job %s of %s is left to its lease: %s", job.id, job.queue.name, error)
         else:
             log.error("the job %s of %s: %s: buried", job.id, job.queue.name, why)
+            if span is not None:
+                span.failed(None, why, State.BURIED)
             self._plan.tell("failed", job, state=State.BURIED)
         self._keeper.let_go(job)
         return True
 
-    async def _settle(self, job: AsyncJob, error: BaseException, duration: float) -> None:
+    async def _settle(
+        self, job: AsyncJob, error: BaseException, duration: float, span: tracing.Attempt | None
+    ) -> None:
         """Say that a job failed, or do what its function asked for."""
+        wished = isinstance(error, Retry | Bury)
+        reason = error.reason if isinstance(error, Retry | Bury) else reason_of(error)
         state: State | None = None
         then = "it was settled already"
         try:
             if job.settled or self._keeper.let_go(job):
                 if not job.settled:
-                    state, then = await self._report(job, error)
+                    state, then = await self._report(job, error, reason)
             else:
                 then = "its lease had ended, so it comes back by itself"
         except Stale:
@@ -323,27 +335,27 @@ class AsyncRunner:
         if isinstance(error, GiveBack):
             self._plan.tell("released", job, duration_s=duration)
             return
+        if span is not None:
+            span.failed(error, reason, state)
         self._plan.tell("failed", job, duration_s=duration, error=error, state=state)
-        wished = isinstance(error, Retry | Bury)
         log.log(
             logging.WARNING if wished else logging.ERROR,
             "the job %s of %s failed at attempt %s: %s: %s",
             job.id,
             job.queue.name,
             job.attempts,
-            error.reason if isinstance(error, Retry | Bury) else reason_of(error),
+            reason,
             then,
             exc_info=None if wished else error,
         )
 
-    async def _report(self, job: AsyncJob, error: BaseException) -> tuple[State, str]:
+    async def _report(self, job: AsyncJob, error: BaseException, reason: str) -> tuple[State, str]:
         """Tell the server how a job ended. Returns its state, and what comes next."""
         if isinstance(error, Bury):
-            await job.bury(error.reason)
+            await job.bury(reason)
             return State.BURIED, "buried"
         if isinstance(error, GiveBack):
             return await job.release(delay=error.delay), "given back"
-        reason = error.reason if isinstance(error, Retry) else reason_of(error)
         delay = error.delay if isinstance(error, Retry) else None
         failures = job.task.failures + 1
         try:

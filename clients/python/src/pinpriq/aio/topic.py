@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import commands, parsing
+from .. import commands, parsing, tracing
 from ..errors import NotFound
 from ..replies import MemberShown
-from ..requests.base import Name, Repeat
+from ..requests.base import Name, Repeat, Request
 from ..serialisers import Serialiser
 from ..spans import Span, span_s
 from ..values import text
@@ -39,8 +39,16 @@ class AsyncTopic:
         From `deadline` on it is not delivered; `ttl` says the same in seconds from now. A
         publication has no unique key, so it is never sent again after a lost reply.
         """
+        if tracing.is_on():
+            url = self.client.link.url
+            with tracing.Sending("publish", self.name, url, options.get("headers")) as sending:
+                options["headers"] = sending.headers
+                return await self.client.run(self._publication(value, **options))
+        return await self.client.run(self._publication(value, **options))
+
+    def _publication(self, value: Any, **options: Unpack[commands.PublishOptions]) -> Request[int]:
         words = commands.publish(self.name, self.serialiser.dump(value), **options)
-        return await self.client.run(words.request(parsing.number))
+        return words.request(parsing.number)
 
     async def members(self) -> list[MemberShown]:
         """Tell the members, in the order of their names."""

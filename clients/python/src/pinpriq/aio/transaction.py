@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .. import commands, parsing
+from .. import commands, parsing, tracing
 from ..errors import PinpriqError
 from ..requests import tasks as about_tasks
 from ..requests.base import OWN, Name, OwnKey, Request
 from ..serialisers import Serialiser
 from ..spans import Span
+from ..values import text
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -43,6 +45,8 @@ class AsyncTransaction:
         **options: Unpack[commands.PutOptions],
     ) -> None:
         """Put a task, with the options of `put` of a queue."""
+        if tracing.is_on():
+            options["headers"] = self._traced("put", queue, options.get("headers"))
         self.add(
             about_tasks.put(
                 queue,
@@ -62,9 +66,20 @@ class AsyncTransaction:
         **options: Unpack[commands.PublishOptions],
     ) -> None:
         """Put one task into each lane of a topic."""
+        if tracing.is_on():
+            options["headers"] = self._traced("publish", topic, options.get("headers"))
         payload = self._client.serialiser_for(serialiser).dump(value)
         words = commands.publish(topic, payload, **options)
         self.add(words.request(parsing.number))
+
+    def _traced(
+        self, operation: str, destination: Name, headers: Mapping[str, Name] | None
+    ) -> Mapping[str, Name] | None:
+        """Return headers with the trace. Its span is at the moment of the call, not the sending."""
+        url = self._client.link.url
+        sending = tracing.Sending(operation, text(destination), url, headers, "create")
+        sending.end()
+        return sending.headers
 
     def ack(self, job: AsyncJob) -> None:
         """Acknowledge a job."""

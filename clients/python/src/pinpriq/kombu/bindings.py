@@ -23,6 +23,7 @@ from typing import Any
 from uuid import uuid4
 
 from ..errors import BadArgument, Exists, NoQueue, NotFound, WrongState
+from ..requests import tasks as about_tasks
 from ..requests.base import NO_PRIORITY
 from ..settings import QueueSettings
 from ..sync.client import Client
@@ -191,7 +192,18 @@ class Bindings:
         queue = self._queue(exchange)
         for _ in range(2):
             try:
-                queue.put(text, id=id_, priority=NO_PRIORITY, ttl=ttl_s, unique=None)
+                # Not by a put of the queue, which would be part of a trace of the application.
+                self._client.run(
+                    about_tasks.put(
+                        queue.name,
+                        text.encode(),
+                        id=id_,
+                        priority=NO_PRIORITY,
+                        ttl=ttl_s,
+                        unique=None,
+                        own_window=0,
+                    )
+                )
             except Exists:
                 return False
             except BadArgument:

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from datetime import datetime, timezone
+from functools import partial
 from queue import Empty
 from typing import Any
 from uuid import uuid4
@@ -15,12 +16,14 @@ from kombu.transport import virtual
 from kombu.transport.base import to_rabbitmq_queue_arguments
 from kombu.utils.json import dumps, loads
 
+from .. import tracing
 from ..errors import NoQueue
 from ..job import reason_of
 from ..replies import State
 from ..requests import tasks as about_tasks
 from ..settings import QueueSettings
 from ..task import Task
+from . import tasks as celery_tasks
 from .bindings import ANONYMOUS, DIRECT_AGE_S, SHARED_AGE_S, TEMPORARY_S, Binding
 from .taker import Taker
 
@@ -119,7 +122,8 @@ class Channel(virtual.Channel):
     def _put_task(self, queue: str, message: Any) -> None:
         properties = message["properties"]
         key = properties.get(KEY_PROPERTY) or uuid4().hex
-        sent = {name: value for name, value in properties.items() if name != KEY_PROPERTY}
+        own = (KEY_PROPERTY, celery_tasks.ORIGIN_PROPERTY)
+        sent = {name: value for name, value in properties.items() if name not in own}
         headers = message.get("headers") or {}
         eta = _eta(headers)
         # Celery keeps headers when it tries a task again, and options not.
@@ -133,20 +137,26 @@ class Channel(virtual.Channel):
         if ttl_s is not None and eta is not None and ttl_s <= eta.timestamp() - time.time():
             # The server refuses it, and Celery itself revokes the task when it comes.
             ttl_s = None
-        self.client.run(
-            about_tasks.put(
-                self.queue_prefix + queue,
-                dumps({**message, "properties": sent}).encode(),
-                priority=self._pinpriq_priority(message),
-                at=eta,
-                ttl=ttl_s,
-                share=terms.get("share"),
-                cost=terms.get("cost"),
-                unique=key,
-                window=self.client.options.window_s,
-                own_window=self.client.options.window_s,
-            )
+        name = self.queue_prefix + queue
+        put = partial(
+            about_tasks.put,
+            name,
+            dumps({**message, "properties": sent}).encode(),
+            priority=self._pinpriq_priority(message),
+            at=eta,
+            ttl=ttl_s,
+            share=terms.get("share"),
+            cost=terms.get("cost"),
+            unique=key,
+            window=self.client.options.window_s,
+            own_window=self.client.options.window_s,
         )
+        trace = tracing.trace_in(headers)
+        if trace or not celery_tasks.has_own_span(headers):
+            self.client.run(put(headers=trace))
+            return
+        with tracing.Sending("put", name, self.client.link.url, None) as sending:
+            sending.put(self.client.run(put(headers=sending.headers)).id)
 
     def _pinpriq_priority(self, message: Any) -> int:
         """Return the priority on the server, where a lower number is more urgent.
@@ -497,6 +507,7 @@ def _message_of(task: Task, tag: str) -> Any:
         if not isinstance(message.get(name), str | None):
             raise TypeError(f"the {name} is no text")
     properties["delivery_tag"] = tag
+    celery_tasks.tell_origin(properties, task)
     if task.attempts > 1:
         info["redelivered"] = True
         message["redelivered"] = True

@@ -16,12 +16,15 @@ from ..errors import Denied, Disconnected, PinpriqError, Refused, StoreFailed
 from ..options import own_name
 from ..requests.base import Words
 from ..sync.client import Client
+from . import tasks
 from .bindings import Bindings
 from .channel import Channel
 from .keeper import Keeper
 from .poller import Poller
 
 log = logging.getLogger("pinpriq.kombu")
+
+tasks.connect()
 
 #: How long a lease lasts, in seconds, unless `lease_seconds` of the transport options says so.
 LEASE_S = 60.0

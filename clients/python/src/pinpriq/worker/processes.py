@@ -12,6 +12,7 @@ from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
 from typing import Any
 
+from .. import tracing
 from .pipe import StopPipe
 
 log = logging.getLogger("pinpriq.worker")
@@ -36,7 +37,9 @@ def run_processes(
     context = multiprocessing.get_context("fork")
 
     def child() -> None:
-        sys.exit(0 if work() else 1)
+        in_time = work()
+        tracing.flush()
+        sys.exit(0 if in_time else 1)
 
     def start() -> ForkProcess:
         process = context.Process(target=child)
