@@ -43,6 +43,12 @@ def flaky(self: Task, name: str) -> None:
     note("done", name)
 
 
+@app.task(acks_late=True)
+def fail(name: str) -> None:
+    note("done", name)
+    raise LookupError("no such thing")
+
+
 @app.task(bind=True)
 def put_off(self: Task) -> None:
     raise self.retry(countdown=3600)

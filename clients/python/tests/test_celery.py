@@ -71,10 +71,12 @@ class Application:
             await_that(lambda: queue.stats()["present"] == count, f"{count} are not left")
 
     @contextmanager
-    def worker(self, *arguments: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    def worker(
+        self, *arguments: str, app: str = "celery_app", **environment: str
+    ) -> Iterator[subprocess.Popen[bytes]]:
         """Run a worker while the block lasts. It stops in order, unless it is gone already."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "celery", "-A", "celery_app", "worker", "--concurrency=2",
+            [sys.executable, "-m", "celery", "-A", app, "worker", "--concurrency=2",
              "--loglevel=WARNING", "--without-gossip", "--without-mingle", *arguments],
             env=self.environment | environment, cwd=self.place, start_new_session=True,
         )  # fmt: skip

@@ -96,6 +96,16 @@ def traceparent_of(span: ReadableSpan) -> str:
     return f"00-{ids}-{span.context.trace_flags:02x}"
 
 
+def environment_for(server: Server, receiver: Receiver) -> dict[str, str]:
+    """Return the environment of a process that traces, and exports only when it ends."""
+    return os.environ | {
+        "PINPRIQ_URL": server.url,
+        "TRACES": receiver.url,
+        "OTEL_BSP_SCHEDULE_DELAY": "3600000",
+        "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent / "src")]),
+    }
+
+
 @both
 @pytest.mark.parametrize("prefetch", [0, 2])
 def test_a_task_is_in_one_trace_from_the_request_to_the_end(
@@ -196,16 +206,9 @@ def test_workers_of_all_kinds_export_before_they_end(
     queue = client.queue("jobs")
     for number in range(3):
         queue.put(number)
-    environment = os.environ | {
-        "PINPRIQ_URL": server.url,
-        "TRACES": receiver.url,
-        # Only the end of the process exports in time.
-        "OTEL_BSP_SCHEDULE_DELAY": "3600000",
-        "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent / "src")]),
-    }
     process = subprocess.Popen(
         [sys.executable, "-m", "pinpriq", "worker", "traced_app:worker", *arguments],
-        env=environment,
+        env=environment_for(server, receiver),
     )
     try:
         while queue.stats()["present"]:

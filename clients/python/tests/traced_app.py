@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import os
 
+import dramatiq
 from celery.signals import worker_process_init
 from opentelemetry import trace
 
 from celery_app import app as app
 from otlp import provider_for
 from pinpriq import Worker
+from pinpriq.dramatiq import PinpriqBroker
 
 worker = Worker()
+broker = PinpriqBroker()
+
+
+@dramatiq.actor(broker=broker)
+def grind() -> None:
+    """Only be there."""
 
 
 @worker.job("jobs")
