@@ -125,7 +125,9 @@ def test_celery_tasks_have_one_span(
     monkeypatch.setitem(sys.modules, "opentelemetry.instrumentation.celery", module)
     from pinpriq.kombu import tasks
 
-    request = SimpleNamespace(properties={tasks.ORIGIN_PROPERTY: ("jobs", "1", 1, {})}, id="a")
+    request = SimpleNamespace(
+        properties={tasks.ORIGIN_PROPERTY: tasks.Origin("jobs", "1", 1, {})}, id="a"
+    )
     tasks._begin("a", SimpleNamespace(request=request))
     tasks._failed("a", LookupError())
     tasks._end("a")

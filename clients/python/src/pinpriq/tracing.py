@@ -118,7 +118,7 @@ class Sending:
             )
             self.headers = _with_trace(headers or {}, self._span)
 
-    def put(self, id_: str) -> None:
+    def note_id(self, id_: str) -> None:
         """Take note of the id of the task."""
         with _harmless:
             self._span.set_attribute("messaging.message.id", id_)
@@ -265,6 +265,9 @@ def _with_trace(given: Mapping[str, Name], span: trace.Span) -> Mapping[str, Nam
         return given
     added: dict[str, str] = {}
     _W3C.inject(added, trace.set_span_in_context(span, context.Context()))
+    if not given and _STATE not in added:
+        # Nearly every put is like this, and it always fits.
+        return added
     return _fitting(given, added)
 
 

@@ -85,7 +85,7 @@ class AsyncQueue(AsyncAdministration):
         headers = options.get("headers")
         with tracing.Sending("put", self.name, self.client.link.url, headers) as sending:
             done = await self._put(value, wait_ms, **{**options, "headers": sending.headers})
-            sending.put(done.id)
+            sending.note_id(done.id)
             return done
 
     async def _put(

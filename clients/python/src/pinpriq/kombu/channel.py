@@ -156,7 +156,7 @@ class Channel(virtual.Channel):
             self.client.run(put(headers=trace))
             return
         with tracing.Sending("put", name, self.client.link.url, None) as sending:
-            sending.put(self.client.run(put(headers=sending.headers)).id)
+            sending.note_id(self.client.run(put(headers=sending.headers)).id)
 
     def _pinpriq_priority(self, message: Any) -> int:
         """Return the priority on the server, where a lower number is more urgent.

@@ -9,13 +9,26 @@ Celery is active, its spans are the only ones.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import tracing
 from ..task import Task
 
 #: The property of a message that says where it came from. No retry of a task inherits it.
 ORIGIN_PROPERTY = "pinpriq_origin"
+
+
+class Origin(NamedTuple):
+    """The delivery of which a message was made.
+
+    A process that was not forked from one with the transport loads it when it reads this.
+    """
+
+    queue: str
+    id: str
+    attempts: int
+    headers: dict[str, str]
+
 
 _running: dict[str, tracing.Attempt] = {}
 
@@ -28,7 +41,7 @@ def has_own_span(message_headers: Any) -> bool:
 def tell_origin(properties: dict[str, Any], task: Task) -> None:
     """Add where a message came from, also for a process that traces although this one does not."""
     if tracing.INSTALLED:
-        properties[ORIGIN_PROPERTY] = (task.queue, task.id, task.attempts, task.headers)
+        properties[ORIGIN_PROPERTY] = Origin(task.queue, task.id, task.attempts, task.headers)
 
 
 def connect(**_: Any) -> None:

@@ -50,7 +50,7 @@ Kind = Literal["start", "end", "failed", "lost", "recalled", "released"]
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened to a job, for tracing and figures.
+    """Something that happened to a job, for figures and logs.
 
     | kind | when | with |
     |---|---|---|
