@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import signal
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -18,8 +21,9 @@ from opentelemetry.sdk.trace import TracerProvider
 from otlp import Receiver, Seen, named
 from pinpriq import Client
 from pinpriq.dramatiq import PinpriqBroker
+from pinpriq.kombu import tasks
 from servers import Server
-from test_celery import Application
+from test_celery import TESTS, Application
 from test_celery import application as application
 from test_tracing import OWN, Spans, environment_for
 from test_tracing import provider as provider
@@ -123,8 +127,6 @@ def test_celery_tasks_have_one_span(
     instrumentor = SimpleNamespace(is_instrumented_by_opentelemetry=active)
     module = SimpleNamespace(CeleryInstrumentor=lambda: instrumentor)
     monkeypatch.setitem(sys.modules, "opentelemetry.instrumentation.celery", module)
-    from pinpriq.kombu import tasks
-
     request = SimpleNamespace(
         properties={tasks.ORIGIN_PROPERTY: tasks.Origin("jobs", "1", 1, {})}, id="a"
     )
@@ -132,6 +134,26 @@ def test_celery_tasks_have_one_span(
     tasks._failed("a", LookupError())
     tasks._end("a")
     assert len(spans.get_finished_spans()) == (not active)
+
+
+READS = """
+    import pickle
+    from celery import signals
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    trace.set_tracer_provider(TracerProvider())
+    assert signals.task_prerun.receivers == []
+    assert pickle.loads({written}).id == "1"
+    assert len(signals.task_prerun.receivers) == 1
+"""
+
+
+def test_a_process_that_was_not_forked_traces_what_it_reads() -> None:
+    """Celery has begun no connection there, but the message comes before the task."""
+    written = pickle.dumps(tasks.Origin("celery", "1", 1, {}))
+    code = textwrap.dedent(READS).format(written=written)
+    environment = os.environ | {"PYTHONPATH": str(TESTS.parent / "src")}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=60)
 
 
 def test_messages_that_are_no_tasks_have_no_spans(server: Server, spans: Spans) -> None:
