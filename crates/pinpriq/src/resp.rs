@@ -14,6 +14,9 @@ use crate::environment::{PASSWORD, TOKEN, USER};
 use crate::exit::Failure;
 use crate::machine;
 
+/// How long it takes to see that nothing has arrived.
+const GLANCE: Duration = Duration::from_millis(1);
+
 /// How long a server may take to accept a connection, and to greet.
 const OPENING: Duration = Duration::from_secs(10);
 
@@ -121,6 +124,32 @@ impl Client {
                 Ok(Value::Error(sentence)) => return Ok(Value::Error(with_way_in(sentence))),
                 reply => return reply.map_err(|lost| self.lost(&lost)),
             }
+        }
+    }
+
+    /// Asks to be told which of the tasks that this connection holds are cancelled. An older server
+    /// cannot tell, and that is no failure: it has no cancels.
+    pub(crate) fn hear_of_cancels(&mut self) -> Result<(), Trouble> {
+        match self.call(&Words::new("CLIENT CANCELS ON")) {
+            Err(lost @ Trouble::Lost(_)) => Err(lost),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns a message that the server has sent by itself by now, if there is one. The next reply
+    /// needs [another limit](Self::limit_waiting).
+    pub(crate) fn said(&mut self) -> Result<Option<Vec<Value>>, Trouble> {
+        self.limit_waiting(Some(GLANCE));
+        match self.resp.reply() {
+            Ok(Value::Push(message)) => Ok(Some(message)),
+            // Nobody waits for a reply.
+            Ok(_) => Err(Trouble::Lost(format!("{} answers what was not asked", self.address))),
+            Err(Lost::Broken(error))
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
+            {
+                Ok(None)
+            }
+            Err(lost) => Err(self.lost(&lost)),
         }
     }
 

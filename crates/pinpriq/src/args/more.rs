@@ -145,6 +145,15 @@ pub(crate) static MORE: &[More] = &[
     More::of("KILL", Prints::Value("count"), &["kill jobs 17 18"])
         .note("The tasks are gone at once and for good, with their payloads. It does not ask."),
     More::of(
+        "CANCEL",
+        Prints::Value("state"),
+        &["cancel jobs 17 --reason 'not needed' --grace 30s"],
+    )
+    .note(
+        "Prints X if the task has ended, T if its holder is asked to stop, and Z or D if it was \
+             finished before.",
+    ),
+    More::of(
         "SWITCH",
         Prints::Value("state"),
         &["switch jobs 17 --to buried", "switch jobs 17 --to waiting --delay 1m"],

@@ -138,6 +138,7 @@ fn looking_and_changing() {
         ("plow q", "PLOW q"),
         ("plow q --count 3 --delay-ms 1 --ttl-ms 2", "PLOW q COUNT 3 DELAY 1 TTL 2"),
         ("kill q 7 8", "KILL q 7 8"),
+        ("cancel q 7 --reason no --grace 2s", "CANCEL q 7 REASON no GRACE 2000"),
         ("kick q 5 --member m", "KICK q 5 MEMBER m"),
         ("kick q --id 7", "KICK q ID 7"),
         ("switch q 7 --to zombie --delay-ms 5", "SWITCH q 7 Z DELAY 5"),

@@ -45,8 +45,8 @@ impl Turns {
             Some(name) => self.shares.find(name, roster.hash(name)),
             None => Some(self.nameless),
         };
-        // None of the tasks of one that is not there may go: it has what a take-over left, unless it
-        // has a rate of its own.
+        // None of the tasks of one that is not there may go. It has what a take-over left, but not
+        // with a rate of its own.
         let has_own = || roster.own_rules(task.share()?).map(|own| own.rate != Own::Default);
         let is_common = share.is_some() || !has_own().unwrap_or(false);
         let mut bucket = self.common(Whose::EveryShare).filter(|_| is_common);

@@ -16,7 +16,7 @@ pub(crate) struct Problem {
 }
 
 /// Each word with its status and its title.
-pub(crate) const CODES: [(&str, u16, &str); 34] = [
+pub(crate) const CODES: [(&str, u16, &str); 35] = [
     ("BADARG", 400, "An argument makes no sense"),
     ("IDREQUIRED", 400, "The queue wants ids from its clients"),
     ("CROSSSHARD", 400, "The queues live in different shards"),

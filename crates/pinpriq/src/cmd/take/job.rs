@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::process::ExitStatus;
 use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pinpriq_proto::wire::resp::{Value, Words};
 
@@ -42,6 +42,12 @@ const EX_DATAERR: i32 = 65;
 
 /// How long a command that has timed out may take to end before it is killed.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// How often a worker looks whether the server has said something while its command runs.
+const LISTENING: Duration = Duration::from_millis(250);
+
+/// How the refusal to renew the lease of a task that was cancelled begins. The reason follows.
+const CANCELLED: &str = "CANCELLED ";
 
 /// How many bytes of a reason the server keeps; a longer one is refused.
 const REASON_BYTES_MAX: usize = 1_024;
@@ -78,6 +84,8 @@ enum Ended {
     Killed,
     /// It was asked to end because the lease was lost.
     Lost,
+    /// It was asked to end because the task was cancelled, for this reason.
+    Cancelled(String),
     /// It was asked to end because it took too long.
     TimedOut(Duration),
 }
@@ -229,6 +237,14 @@ impl<'a> Job<'a> {
             }
             Ended::Lost => {
                 return tell(format!("{task}: the lease was lost, so the command was ended"));
+            }
+            Ended::Cancelled(reason) => {
+                let colon = if reason.is_empty() { "" } else { ": " };
+                let what = format!("the task was cancelled{colon}{}", escaped(reason.as_bytes()));
+                if self.report(task, &task.words("RELEASE"), Deed::Release, &what).is_some() {
+                    tell(format!("{task}: {what}, so the command was ended"));
+                }
+                return;
             }
             Ended::Killed => {
                 let what = "the command was killed";
@@ -384,6 +400,7 @@ impl<'a> Job<'a> {
         let timer = limit.map(|limit| Timer::start(limit, GRACE, events));
         let interval = (self.plan.ttr / 3).max(Duration::from_millis(1));
         let (mut lost, mut hung_up, mut killed, mut timed_out) = (false, false, false, None);
+        let (mut cancelled, mut renewed_at) = (None, Instant::now());
         loop {
             if self.stop.is_hung_up() && !hung_up {
                 running.hang_up();
@@ -393,7 +410,7 @@ impl<'a> Job<'a> {
                 running.kill();
                 killed = true;
             }
-            match self.inbox.events.recv_timeout(interval) {
+            match self.inbox.events.recv_timeout(interval.min(LISTENING)) {
                 // The channel cannot be closed, since the job has a sender too.
                 Ok(Event::Exited) | Err(RecvTimeoutError::Disconnected) => break,
                 Ok(Event::Signal) => {}
@@ -402,12 +419,20 @@ impl<'a> Job<'a> {
                     timed_out = limit;
                 }
                 Ok(Event::Overdue) => running.kill(),
-                Err(RecvTimeoutError::Timeout) if lost || killed => {}
+                Err(RecvTimeoutError::Timeout) if lost || killed || cancelled.is_some() => {}
                 Err(RecvTimeoutError::Timeout) => {
-                    if self.renew(task) == Lease::Lost {
-                        running.terminate();
-                        lost = true;
+                    let lease = if renewed_at.elapsed() >= interval {
+                        renewed_at = Instant::now();
+                        self.renew(task)
+                    } else {
+                        self.listen(task)
+                    };
+                    match lease {
+                        Lease::Held => continue,
+                        Lease::Lost => lost = true,
+                        Lease::Cancelled(reason) => cancelled = Some(reason),
                     }
+                    running.terminate();
                 }
             }
         }
@@ -421,6 +446,10 @@ impl<'a> Job<'a> {
             _ if lost => Ended::Lost,
             // It may have ended by itself at the last moment.
             (Ok(status), _) if killed && !status.success() => Ended::Killed,
+            // What it has done all the same counts.
+            (Ok(status), _) if let Some(reason) = cancelled.filter(|_| !status.success()) => {
+                Ended::Cancelled(reason)
+            }
             (Ok(status), _) if hung_up && is_hung_up(status) => Ended::Killed,
             (_, Some(limit)) => Ended::TimedOut(limit),
             (Ok(status), None) => Ended::Itself(status),
@@ -436,12 +465,33 @@ impl<'a> Job<'a> {
                 .and_then(|client| client.call(&task.words("TOUCH")));
             match answer {
                 Ok(_) => return Lease::Held,
-                Err(Trouble::Refused(sentence)) if !is_passing(&sentence) => return Lease::Lost,
+                Err(Trouble::Refused(sentence)) if !is_passing(&sentence) => {
+                    let reason = sentence.strip_prefix(CANCELLED).map(str::to_owned);
+                    return reason.map_or(Lease::Lost, Lease::Cancelled);
+                }
                 Err(_) => self.client = None,
             }
         }
         // The next interval tries again; until the server says otherwise the lease counts as held.
         Lease::Held
+    }
+
+    /// Reads what the server has said by itself about the lease of a task. After what is about
+    /// others, the next renewal tells.
+    fn listen(&mut self, task: &Task) -> Lease {
+        let Some(client) = &mut self.client else { return Lease::Held };
+        let said = client.said();
+        client.limit_waiting(Some(ANSWER));
+        match said {
+            Ok(Some(message)) => {
+                task.is_cancelled_by(&message).map_or(Lease::Held, Lease::Cancelled)
+            }
+            Ok(None) => Lease::Held,
+            Err(_) => {
+                self.client = None;
+                Lease::Held
+            }
+        }
     }
 
     /// Reports the result of a task to the server. Tries once more if it is not known to have
@@ -512,11 +562,13 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Whether a lease is known to be lost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What is known of a lease.
+#[derive(Clone, PartialEq, Eq, Debug)]
 enum Lease {
     Held,
     Lost,
+    /// Its task was cancelled, for this reason.
+    Cancelled(String),
 }
 
 /// The connection, opened if there is none.
@@ -527,6 +579,7 @@ pub(super) fn connected<'c>(
     if client.is_none() {
         let mut opened = Client::open(endpoint)?;
         opened.limit_waiting(Some(ANSWER));
+        opened.hear_of_cancels()?;
         *client = Some(opened);
     }
     client.as_mut().ok_or_else(|| Trouble::Lost("there is no connection".to_owned()))

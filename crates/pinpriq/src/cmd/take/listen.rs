@@ -27,6 +27,7 @@ pub(crate) fn listen(arguments: &ListenArgs) -> Result<Exit, Failure> {
     let endpoint = &arguments.client.endpoint()?;
     let signals = signals()?;
     let mut first = Client::open(endpoint)?;
+    first.hear_of_cancels()?;
     let member = match &arguments.member {
         Some(member) => member.clone(),
         None => own_name(&mut first, &arguments.topic)?,

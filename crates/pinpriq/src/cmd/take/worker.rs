@@ -90,7 +90,8 @@ pub(super) fn work(arguments: &TakeArgs, command: &OsStr) -> Result<Exit, Failur
     };
     let signals = signals()?;
     // A first connection that fails ends the worker: the address may be wrong.
-    let first = Client::open(plan.endpoint)?;
+    let mut first = Client::open(plan.endpoint)?;
+    first.hear_of_cancels()?;
     // One that does some tasks and ends is a step of a script, which knows what it does.
     if !worker.once && arguments.count.is_none() {
         let queues: Vec<String> =

@@ -18,6 +18,9 @@ const TASK: &str = "*1\r\n%5\r\n$5\r\nqueue\r\n$1\r\nq\r\n$2\r\nid\r\n$1\r\n7\r\
                     $7\r\nreceipt\r\n$5\r\n7-1-1\r\n$7\r\npayload\r\n$0\r\n\r\n\
                     $8\r\nattempts\r\n:1\r\n";
 
+/// How a worker asks to hear of cancels.
+const CANCELS: &str = "CLIENT CANCELS ON";
+
 /// No task.
 const NOTHING: &str = "*0\r\n";
 
@@ -37,8 +40,24 @@ impl Played {
         played
     }
 
-    /// The words of the next command; nothing if there are no more.
+    /// The words of the next command; nothing if there are no more. A worker may hear of cancels.
     pub(super) fn command(&mut self) -> String {
+        loop {
+            let command = self.any_command();
+            if command != CANCELS {
+                return command;
+            }
+            self.answer("+OK\r\n");
+        }
+    }
+
+    /// Answers what the first connection of a worker asks before there is another.
+    fn let_hear_of_cancels(&mut self) {
+        assert_eq!(self.any_command(), CANCELS);
+        self.answer("+OK\r\n");
+    }
+
+    fn any_command(&mut self) -> String {
         let mut decoder = RequestDecoder::new(RequestLimits::default());
         loop {
             let bytes = self.line.unused();
@@ -314,6 +333,30 @@ fn a_command_whose_lease_is_lost_is_ended_and_its_task_left_alone() {
 }
 
 #[test]
+fn a_command_whose_task_is_cancelled_is_ended_and_its_task_released() {
+    // Told at once, or at the next renewal.
+    let push = ">5\r\n$6\r\ncancel\r\n$1\r\nq\r\n$1\r\n7\r\n$5\r\n7-1-1\r\n$2\r\nno\r\n";
+    for (ttr, pushed) in [("3", ""), ("3600000", push)] {
+        let (listener, address) = listen();
+        let dir = tempfile::tempdir().unwrap();
+        let (started, never) =
+            (super::fifo(dir.path(), "started"), super::fifo(dir.path(), "never"));
+        let command = format!("echo > {started}; exec cat {never}");
+        let worker = start(&address, &[&command, "--count", "1", "--ttr-ms", ttr]);
+        let mut played = Played::accept(&listener);
+        played.give(TASK);
+        assert_eq!(std::fs::read_to_string(&started).unwrap(), "\n");
+        played.answer(pushed);
+        if pushed.is_empty() {
+            played.expect("TOUCH q 7-1-1", "-CANCELLED no\r\n");
+        }
+        played.expect("RELEASE q 7-1-1", "$1\r\nX\r\n");
+        let told = "pinpriq: task 7 of q: the task was cancelled: no, so the command was ended\n";
+        assert_eq!(worker.end(), told);
+    }
+}
+
+#[test]
 fn a_task_that_comes_while_the_worker_stops_is_given_back() {
     let (listener, address) = listen();
     let mut worker = start(&address, &["echo unreachable; exit 1"]);
@@ -494,6 +537,7 @@ fn a_refused_take_ends_the_worker() {
     let arguments = ["take", "q", "--address", &address, "--exec", "true", "--jobs", "2"];
     let worker = pinpriq(&arguments).spawn().unwrap();
     let mut first = Played::accept(&listener);
+    first.let_hear_of_cancels();
     let mut second = Played::accept(&listener);
     second.command();
     first.give("-NOPERM you may not\r\n");

@@ -178,6 +178,24 @@ fn a_lease_is_renewed_while_the_command_runs() {
 }
 
 #[test]
+fn a_cancel_ends_the_command_unless_it_is_done_with_its_task() {
+    for (command, figure) in [("exec cat", "cancelled"), ("trap 'exit 0' TERM; cat", "acked")] {
+        let server = Server::with_queue();
+        let dir = tempfile::tempdir().unwrap();
+        let (started, never) = (fifo(dir.path(), "started"), fifo(dir.path(), "never"));
+        let id = server.put("jobs", "p");
+        let command = format!("echo > {started}; {command} {never}");
+        let worker = start(&server, &["jobs", "--exec", &command, "--count", "1"]);
+        read_from(&started);
+        let cancel = ["cancel", "jobs", &id, "--reason", "no longer wanted", "--grace", "1h"];
+        assert_eq!(server.printed(&cancel), "T\n");
+        let told = worker.end();
+        assert_eq!(told.contains("cancelled: no longer wanted"), figure == "cancelled", "{told}");
+        assert_eq!(server.figure("jobs", figure), "1");
+    }
+}
+
+#[test]
 fn a_signal_lets_the_command_finish() {
     for signal in ["-TERM", "-INT"] {
         let server = Server::with_queue();

@@ -81,6 +81,14 @@ impl Task {
         words.given("MEMBER", self.member.as_deref())
     }
 
+    /// Returns the reason, if a message of the server says that the task was cancelled.
+    pub(super) fn is_cancelled_by(&self, message: &[Value]) -> Option<String> {
+        let [word, _, _, receipt, reason] = message else { return None };
+        let is_it = word.as_bytes() == Some(b"cancel") && receipt.as_bytes() == Some(&self.receipt);
+        let reason = reason.as_bytes().filter(|_| is_it)?;
+        Some(String::from_utf8_lossy(reason).into_owned())
+    }
+
     /// Returns its headers.
     fn headers(&self) -> Vec<(&[u8], &[u8])> {
         let pairs = self.known.field("headers").and_then(Value::pairs).into_iter().flatten();
