@@ -97,6 +97,15 @@ class Stale(Refused, words="STALE"):
     """`STALE`: the receipt is not that of a current lease. Drop the work."""
 
 
+class Cancelled(Refused, words="CANCELLED"):
+    """`CANCELLED`: the task was cancelled, so its lease is not renewed. End the work."""
+
+    @property
+    def reason(self) -> str:
+        """Why it was cancelled, perhaps empty."""
+        return "" if self.message == "without a reason" else self.message
+
+
 class Taken(Refused, words="TAKEN"):
     """`TAKEN`: the task is taken."""
 

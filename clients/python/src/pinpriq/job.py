@@ -4,8 +4,31 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 from collections.abc import Callable
 from typing import Any
+
+
+class Cancellable:
+    """What a job knows of a cancel of its task.
+
+    A worker with a prefetch hears of it at once, and others when they renew the lease.
+    """
+
+    #: Why the task was cancelled, perhaps empty, and None while it is not.
+    cancel_reason: str | None = None
+
+    @property
+    def cancelled(self) -> threading.Event:
+        """What is set when the task was cancelled, so that its function should end."""
+        # Made at the first use, since few functions ask. Several threads may do so at once.
+        made: threading.Event = self.__dict__.setdefault("_cancelled", threading.Event())
+        return made
+
+    def note_cancelled(self, reason: str) -> None:
+        """Take note that the task was cancelled."""
+        self.cancel_reason = reason
+        self.cancelled.set()
 
 
 def reason_of(error: BaseException) -> str:

@@ -73,6 +73,15 @@ class AsyncAdministration:
         """Remove tasks in any state, also those that are held. Returns how many."""
         return await self._run(commands.kill(self.name, *ids), parsing.number)
 
+    async def cancel(self, id: Name, **options: Unpack[commands.CancelOptions]) -> State:
+        """End a task, or if it is taken, ask its holder to stop, for `grace` seconds at most.
+
+        Returns `GONE` if it has ended, `TAKEN` if its holder is asked, and what it is if it was
+        finished. Refused with `NotFound`.
+        """
+        words = commands.cancel(self.name, id, **options)
+        return await self._run(words, parsing.state, Repeat.SAFE)
+
     async def switch(self, id: Name, to: State, **options: Unpack[commands.SwitchOptions]) -> State:
         """Turn a task that is not taken into another state. Refused with `Taken`."""
         return await self._run(commands.switch(self.name, id, to, **options), parsing.state)

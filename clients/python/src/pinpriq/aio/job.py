@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from .. import commands
-from ..errors import Stale
-from ..job import reason_of
+from ..errors import Cancelled, Stale
+from ..job import Cancellable, reason_of
 from ..replies import State
 from ..spans import Span
 from ..task import Task
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .queue import AsyncQueue
 
 
-class AsyncJob:
+class AsyncJob(Cancellable):
     """A task that was taken. As a context manager it acknowledges itself, or fails.
 
     Leaving the block normally acknowledges. An exception fails the job with its type and message
@@ -95,8 +95,15 @@ class AsyncJob:
         return state
 
     async def touch(self, *, by: Span | None = None) -> datetime | None:
-        """Renew the lease, or move its deadline by so many seconds. Returns the deadline."""
-        return await self.queue.touch(self.receipt, by=by)
+        """Renew the lease, or move its deadline by so many seconds. Returns the deadline.
+
+        Refused with `Stale` if the lease has ended, and with `Cancelled`.
+        """
+        try:
+            return await self.queue.touch(self.receipt, by=by)
+        except Cancelled as refused:
+            self.note_cancelled(refused.reason)
+            raise
 
     async def __aenter__(self) -> AsyncJob:
         return self

@@ -102,6 +102,10 @@ class AsyncTransaction:
         """Remove tasks."""
         self.add(commands.kill(queue, *ids).request(parsing.number))
 
+    def cancel(self, queue: Name, id: Name, **options: Unpack[commands.CancelOptions]) -> None:
+        """End a task, or ask its holder to stop."""
+        self.add(commands.cancel(queue, id, **options).request(parsing.state))
+
     def add(self, request: Request[Any]) -> None:
         """Add any request that a transaction may have."""
         if self.results:
