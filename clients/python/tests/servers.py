@@ -155,13 +155,13 @@ class LossyProxy:
             with suppress(OSError):
                 while request := client.recv(65536):
                     about[:] = [request]
-                    self._before_sending()
-                    server.sendall(request)
+                    server.sendall(self._on_the_way(request))
                 server.shutdown(socket.SHUT_WR)
             back.join()
 
-    def _before_sending(self) -> None:
-        """Wait for nothing."""
+    def _on_the_way(self, request: bytes) -> bytes:
+        """Return what the server gets."""
+        return request
 
     def _carry_back(self, server: socket.socket, client: socket.socket, about: list[bytes]) -> None:
         with suppress(OSError):
@@ -194,5 +194,13 @@ class DelayingProxy(LossyProxy):
         """Carry it on."""
         self._open.set()
 
-    def _before_sending(self) -> None:
+    def _on_the_way(self, request: bytes) -> bytes:
         self._open.wait()
+        return request
+
+
+class AgeingProxy(LossyProxy):
+    """A TCP proxy whose server seems to be older than cancels that are told at once."""
+
+    def _on_the_way(self, request: bytes) -> bytes:
+        return request.replace(b"CANCELS", b"CANCELX")

@@ -288,7 +288,7 @@ def test_back_offs_double_up_to_a_day_and_leave_the_rest_to_the_queue() -> None:
     assert strict.delay_s(2) is None
     assert not strict.gives_up(9)
     assert strict.next_step(State.GONE, 3, None) == "moved to dead, as a dead letter"
-    assert strict.next_step(State.GONE, 2, None) == "its time to live is over"
+    assert strict.next_step(State.GONE, 2, None) == "its time to live is over, or it was cancelled"
 
 
 @both

@@ -503,6 +503,29 @@ def test_what_becomes_of_a_failure(client: Client, server: Server, spans: Spans,
 
 
 @both
+def test_a_job_that_is_cancelled_has_not_failed(
+    client: Client, server: Server, spans: Spans, how: str
+) -> None:
+    told = Told()
+    worker = Worker(server.url, ttr=0.3, on_event=told)
+    queue = client.queue("jobs")
+
+    @worker.job("jobs", with_job=True)
+    def work(job: Job) -> None:
+        queue.cancel(job.id)
+        assert job.cancelled.wait(30)
+        raise LookupError("half done")
+
+    queue.put("x")
+    with running(worker, how):
+        told.await_count("released", 1)
+    attempt = spans.one("process jobs")
+    assert attempt.attributes is not None
+    assert attempt.attributes["pinpriq.cancelled"] is True
+    assert (attempt.status.status_code, attempt.events) == (StatusCode.UNSET, ())
+
+
+@both
 def test_a_job_that_is_not_run_again(
     client: Client, server: Server, spans: Spans, how: str
 ) -> None:

@@ -293,6 +293,7 @@ def test_jobs_for_runs_that_wait_are_started_together(client: Client, server: Se
     taken = [job for _ in range(4) if (job := jobs.take(ttr=60)) is not None]
     started: list[Job] = []
     stale: list[Job] = []
+    cancelled: list[tuple[str, str]] = []
     prefetch = Prefetch(
         client,
         Worker(server.url, prefetch=2).plan,
@@ -300,6 +301,7 @@ def test_jobs_for_runs_that_wait_are_started_together(client: Client, server: Se
         started=started.append,
         acked=lambda _: None,
         stale=stale.append,
+        cancelled=lambda *told: cancelled.append(told),
     )
     line: Any = Line()
     prefetch._connection = line
@@ -324,8 +326,9 @@ def test_jobs_for_runs_that_wait_are_started_together(client: Client, server: Se
     assert [job.receipt for job in started] == receipts[:3]
     assert sorted(job.receipt for job in got if job is not None) == sorted(receipts[:3])
     # Each of them hears its own result.
-    prefetch._hear([b"OK", ResponseError("STALE it was called back"), b"OK"])
-    assert stale == [taken[1]]
+    refused = [ResponseError("STALE it was called back"), ResponseError("CANCELLED by ann")]
+    prefetch._hear([b"OK", *refused])
+    assert (stale, cancelled) == ([taken[1]], [(receipts[2], "by ann")])
 
 
 @both

@@ -21,7 +21,7 @@ from dramatiq.errors import (
     QueueNotFound,
 )
 from dramatiq.message import Message
-from dramatiq.middleware import Middleware
+from dramatiq.middleware import Middleware, SkipMessage
 
 from . import tracing
 from .errors import Aborted, Disconnected, NoQueue, PinpriqError, Stale
@@ -80,6 +80,7 @@ class PinpriqBroker(Broker):
         if tracing.INSTALLED:
             # The outermost, so that what others put is part of the trace of what runs.
             self.middleware.insert(0, _Spans())
+        self.middleware.append(_Cancels())
         self.queues: dict[str, str] = {}
         self.lease_s = span_s(lease)
         self._dead_message_ttl_s = span_s(dead_message_ttl)
@@ -96,12 +97,16 @@ class PinpriqBroker(Broker):
         """What renews the leases of all consumers, from the first use on."""
         with self._lock:
             if self._keeper is None:
-                self._keeper = Keeper(self.client, self.lease_s, self._lost)
+                self._keeper = Keeper(self.client, self.lease_s, self._lost, self._cancelled)
                 self._keeper.start()
             return self._keeper
 
     def _lost(self, job: Job) -> None:
         self.logger.warning("the lease of the message %s was lost", job.id)
+
+    def _cancelled(self, job: Job, reason: str) -> None:
+        job.note_cancelled(reason)
+        self.logger.info("the message %s was cancelled: %s", job.id, reason)
 
     def close(self) -> None:
         """Stop renewing leases, and close the connections."""
@@ -243,6 +248,27 @@ class _Message(MessageProxy):
         self.attempt: tracing.Attempt | None = None
 
 
+class _Cancels(Middleware):
+    """Has a message that was cancelled not begin, and not tried again if it fails."""
+
+    def before_process_message(self, broker: Broker, message: MessageProxy) -> None:
+        if isinstance(message, _Message) and message.job.cancel_reason is not None:
+            message.fail()
+            raise SkipMessage("the message was cancelled")
+
+    def after_process_message(
+        self,
+        broker: Broker,
+        message: MessageProxy,
+        *,
+        result: Any = None,
+        exception: BaseException | None = None,
+    ) -> None:
+        if isinstance(message, _Message) and message.job.cancel_reason is not None:
+            # The middleware for retries is called later, and leaves these exceptions alone.
+            message.options["throws"] = BaseException
+
+
 class _Spans(Middleware):
     """Has each attempt at a message run in a span, if the application traces.
 
@@ -266,7 +292,10 @@ class _Spans(Middleware):
     @staticmethod
     def _end(message: MessageProxy, state: State | None) -> None:
         if isinstance(message, _Message) and message.attempt is not None:
-            if message._exception is not None or state is not None:
+            failed = message._exception is not None or state is not None
+            if failed and message.job.cancel_reason is not None:
+                message.attempt.cancelled()
+            elif failed:
                 message.attempt.failed(message._exception, state=state)
             message.attempt.end()
 
@@ -292,8 +321,14 @@ class _Consumer(Consumer):
         self._settle(message, lambda job: job.ack())
 
     def nack(self, message: MessageProxy) -> None:
-        """Make a message a dead letter."""
-        self._settle(message, lambda job: self._broker.bury(self._queue_name, job))
+        """Make a message a dead letter, unless it was cancelled."""
+        self._settle(message, self._give_up)
+
+    def _give_up(self, job: Job) -> None:
+        if job.cancel_reason is None:
+            self._broker.bury(self._queue_name, job)
+        else:
+            job.release()
 
     def requeue(self, messages: Iterable[MessageProxy]) -> None:
         """Give messages back that were not worked on."""

@@ -199,6 +199,11 @@ class Attempt:
                     {"pinpriq.state": state.value, "pinpriq.reason": reason[:_REASON_MAX]},
                 )
 
+    def cancelled(self) -> None:
+        """Take note that the attempt ended because its task was cancelled, which is no failure."""
+        with _harmless:
+            self._span.set_attribute("pinpriq.cancelled", True)
+
     def end(self) -> None:
         """End the span, which is no longer the current one."""
         with _harmless:

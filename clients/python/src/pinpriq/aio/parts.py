@@ -86,6 +86,7 @@ class AsyncCall:
         self._function = function
         self._argument = argument
         self._job: asyncio.Task[BaseException | None] | None = None
+        self._in_thread = False
 
     async def run(self) -> BaseException | None:
         """Return what was raised, or None.
@@ -93,7 +94,7 @@ class AsyncCall:
         It has an asyncio task of its own, so only a cancellation of this call is raised, and not
         one inside of the function.
         """
-        job = self._job = asyncio.create_task(_attempt(self._function, self._argument))
+        job = self._job = asyncio.create_task(self._attempt())
         try:
             return await asyncio.shield(job)
         except asyncio.CancelledError as error:
@@ -109,25 +110,30 @@ class AsyncCall:
         if self._job is not None:
             self._job.cancel()
 
+    def ask_to_end(self) -> None:
+        """Break it off, except in a thread, whose end is waited for."""
+        if not self._in_thread:
+            self.cancel()
 
-async def _attempt(
-    function: Callable[..., Any], argument: Callable[[], Any]
-) -> BaseException | None:
-    try:
-        if inspect.iscoroutinefunction(function):
-            result = await function(argument())
-        else:
-            # An exception must not come through a future, which refuses some.
-            result, error = await asyncio.to_thread(_call, function, argument)
-            if error is not None:
-                return error
-            if inspect.isawaitable(result):
-                result = await result
-        check_result(result)
-    except BaseException as error:
-        # An end of the program, too, is only that of the job.
-        return error
-    return None
+    async def _attempt(self) -> BaseException | None:
+        function, argument = self._function, self._argument
+        try:
+            if inspect.iscoroutinefunction(function):
+                result = await function(argument())
+            else:
+                # An exception must not come through a future, which refuses some.
+                self._in_thread = True
+                result, error = await asyncio.to_thread(_call, function, argument)
+                self._in_thread = False
+                if error is not None:
+                    return error
+                if inspect.isawaitable(result):
+                    result = await result
+            check_result(result)
+        except BaseException as error:
+            # An end of the program, too, is only that of the job.
+            return error
+        return None
 
 
 def _call(

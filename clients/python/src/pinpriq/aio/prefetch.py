@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from .. import commands, parsing
 from ..attempts import BROKEN, NotConnected
-from ..errors import Disconnected, NotFound, PinpriqError, Refused, Stale, is_refusal, refusal_from
+from ..errors import (
+    Cancelled,
+    Disconnected,
+    NotFound,
+    PinpriqError,
+    Refused,
+    Stale,
+    is_refusal,
+    refusal_from,
+)
 from ..requests import tasks as about_tasks
-from ..requests.base import Repeat, Word
+from ..requests.base import Repeat, Word, Words
 from ..values import text, text_or_none
 from ..worker.plan import FAIR_PREFETCH_MAX, WAIT_S, Plan, backoffs
 from .job import AsyncJob
@@ -23,6 +32,7 @@ from .queue import AsyncQueue
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..task import Task
     from .client import AsyncClient
 
 #: The words of a request, the first of them, and the jobs that it is about.
@@ -32,6 +42,9 @@ log = logging.getLogger("pinpriq.worker")
 
 #: How long one look at the connection takes at most, in seconds.
 READ_S = 1.0
+
+#: The first words of what comes without having been asked for.
+PUSHES = (b"task", b"recall", b"cancel")
 
 #: Credit is granted a few at a time: this part of the prefetch.
 CREDIT_PARTS = 4
@@ -43,7 +56,8 @@ class AsyncPrefetch:
     A job that has arrived waits *unstarted*: its lease is not renewed, and the server may call it
     back for a more urgent one. `next` starts the most urgent one, in the same write as the
     acknowledgement of the job before, without waiting for the reply. Jobs for runs that wait are
-    started together. `stale` is called if the reply says that a job was not ours any more.
+    started together. `stale` is called if the reply says that a job was not ours any more, and
+    `cancelled` with the receipt and the reason if the task of one that was started is cancelled.
     """
 
     def __init__(
@@ -55,11 +69,13 @@ class AsyncPrefetch:
         started: Callable[[AsyncJob], None],
         acked: Callable[[AsyncJob], None],
         stale: Callable[[AsyncJob], None],
+        cancelled: Callable[[str, str], None],
     ) -> None:
         self._client = client
         self._plan = plan
         self._concurrency = concurrency
         self._started, self._acked, self._stale = started, acked, stale
+        self._cancelled = cancelled
         self._monitor = AsyncMonitor()
         self._connection: Any = None
         self._stopping = False
@@ -192,6 +208,8 @@ class AsyncPrefetch:
                 source.names, ttr=self._plan.ttr_s, recall=True, meta=True, member=source.member
             )
             subscriptions.append((words.words, "SUBSCRIBE", []))
+        # A connection can be told of cancels once it is subscribed.
+        subscriptions.append((Words("CLIENT", "CANCELS", "ON").words, "CLIENT", []))
         return subscriptions
 
     def _credit(self) -> list[_Request]:
@@ -270,17 +288,12 @@ class AsyncPrefetch:
                 return
 
     async def _hear(self, message: Any) -> None:
-        """Take a delivery, a call back, or a reply."""
+        """Take a delivery, a call back, a cancel, or a reply."""
+        if isinstance(message, list) and message[0] in PUSHES:
+            await self._hear_push(text(message[0]), message)
+            return
         async with self._monitor:
-            if isinstance(message, list) and message[0] in (b"task", b"recall"):
-                recalled = self._note(message)
-                self._monitor.tell_change()
-                word = ""
-            else:
-                recalled = None
-                word, jobs = self._owed.popleft() if self._owed else ("", [])
-        if recalled is not None:
-            self._plan.tell("recalled", recalled)
+            word, jobs = self._owed.popleft() if self._owed else ("", [])
         if word == "START":
             replies = message if isinstance(message, list) else [message] * len(jobs)
             for job, reply in zip(jobs, replies, strict=True):
@@ -294,6 +307,9 @@ class AsyncPrefetch:
             for job in jobs:
                 # Also says what has become of its lease.
                 await self._acknowledge(job)
+        elif word in ("CLIENT", "RELEASE"):
+            # The server is older than cancels, or the lease has ended, which is as good.
+            log.debug("%s was refused: %s", word, error)
         elif isinstance(error, NotFound):
             # The member has ended. Its heartbeat joins and subscribes again.
             log.warning("no deliveries for now: %s", error)
@@ -302,33 +318,53 @@ class AsyncPrefetch:
 
     def _note_refused(self, job: AsyncJob, error: Refused) -> None:
         """Take the refusal of a start."""
-        if isinstance(error, (Stale, NotFound)):
+        if isinstance(error, Cancelled):
+            self._cancelled(job.receipt, error.reason)
+        elif isinstance(error, (Stale, NotFound)):
             self._stale(job)
         else:
             # It is not known to be lost. The next renewal of its lease starts it too.
             log.warning("the job %s of %s was not started: %s", job.id, job.queue.name, error)
 
-    def _note(self, message: list[Any]) -> AsyncJob | None:
-        """Keep a delivery. Or drop the one that is called back, and return it if it waited."""
-        if text(message[0]) == "recall":
-            receipt = text(message[3])
-            for at, (*_, job) in enumerate(self._arrived):
-                if job.receipt == receipt:
-                    del self._arrived[at]
-                    heapq.heapify(self._arrived)
-                    return job
-            if receipt in self._running:
-                # Its START is too late. What comes in its place has its credit.
-                self._running[receipt] = True
-            return None
+    async def _hear_push(self, word: str, message: list[Any]) -> None:
+        """Keep a delivery. Or drop one that waits and is called back or cancelled."""
+        job: AsyncJob | None = None
+        async with self._monitor:
+            if word == "task":
+                self._keep(parsing.task(message[1], None))
+            else:
+                receipt = text(message[3])
+                job = self._drop(receipt)
+                if job is not None and word == "cancel":
+                    self._free += 1
+                    words = commands.release(job.queue.name, receipt)
+                    await self._write([(words.words, "RELEASE", []), *self._credit()])
+                elif receipt in self._running and word == "recall":
+                    # Its START is too late. What comes in its place has its credit.
+                    self._running[receipt] = True
+            self._monitor.tell_change()
+        if job is not None:
+            self._plan.tell("recalled" if word == "recall" else "cancelled", job)
+        elif word == "cancel":
+            self._cancelled(receipt, text(message[4]))
+
+    def _drop(self, receipt: str) -> AsyncJob | None:
+        """Remove a job that has arrived, and return it."""
+        for at, (*_, job) in enumerate(self._arrived):
+            if job.receipt == receipt:
+                del self._arrived[at]
+                heapq.heapify(self._arrived)
+                return job
+        return None
+
+    def _keep(self, task: Task) -> None:
+        """Keep a delivery until it is started."""
         if self._stopping:
-            return None
-        task = parsing.task(message[1], None)
+            return
         job = AsyncJob(AsyncQueue(self._client, task.queue, member=task.member), task)
         self._arrivals += 1
         now = time.monotonic()
         heapq.heappush(self._arrived, (self._rank(job), self._arrivals, now, job))
-        return None
 
     def _rank(self, job: AsyncJob) -> float:
         """Return a number that is smaller for a job that its queue hands out sooner."""
@@ -371,6 +407,8 @@ class AsyncPrefetch:
         words = commands.start(job.queue.name, job.receipt)
         try:
             await self._client.run(words.request(parsing.nothing, Repeat.SAFE))
+        except Cancelled as error:
+            self._cancelled(job.receipt, error.reason)
         except Stale:
             if not job.settled:
                 self._stale(job)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import weakref
 from typing import TYPE_CHECKING
 
 from .. import tracing
@@ -46,12 +47,14 @@ class AsyncRunner:
         self._calls: dict[str, AsyncCall] = {}
         # Receipts of jobs that run although they were called back.
         self._called_back: set[str] = set()
+        # Jobs of which was told that they are cancelled.
+        self._cancelled: weakref.WeakSet[AsyncJob] = weakref.WeakSet()
         # What is done, and is not to be given back while its acknowledgement is under way.
         self._done: set[AsyncJob] = set()
         self._turn = 0
         self._crew = AsyncCrew()
         self._readers = AsyncCrew()
-        self._keeper = AsyncKeeper(client, plan.ttr_s, self._lost)
+        self._keeper = AsyncKeeper(client, plan.ttr_s, self._lost, self._ask_to_end)
         self._beats = AsyncHeartbeat(self._beat, plan.lease_s / 3)
 
     async def run(self, concurrency: int) -> bool:
@@ -76,7 +79,8 @@ class AsyncRunner:
                     concurrency,
                     started=self._keeper.hold,
                     acked=self._forget,
-                    stale=self._cancel,
+                    stale=self._break_off,
+                    cancelled=self._cancel,
                 )
                 self._readers.start(1, self._prefetch.run)
             self._crew.start(concurrency, self._work)
@@ -262,6 +266,9 @@ class AsyncRunner:
         handler = plan.handlers[(job.queue.name, text_or_none(job.queue.member))]
         if job.task.failures >= FAILURES_MAX and await self._is_given_up(job, span):
             return None
+        if job.cancel_reason is not None:
+            await self._end_cancelled(job, None, span)
+            return None
         plan.tell("start", job)
         started = time.monotonic()
         call = AsyncCall(handler.function, lambda: job if handler.with_job else job.value)
@@ -276,7 +283,10 @@ class AsyncRunner:
             self._called_back.discard(job.receipt)
             return None
         if error is not None:
-            await self._settle(job, error, duration, span)
+            if job.cancel_reason is None:
+                await self._settle(job, error, duration, span)
+            else:
+                await self._end_cancelled(job, duration, span)
             return None
         self._done.add(job)
         plan.tell("end", job, duration_s=duration)
@@ -373,6 +383,25 @@ class AsyncRunner:
         shown_s = None if delay is None else span_s(delay)
         return state, policy.next_step(state, failures, shown_s)
 
+    async def _end_cancelled(
+        self, job: AsyncJob, duration: float | None, span: tracing.Attempt | None
+    ) -> None:
+        """Let a task go that was cancelled. That is no failure, and it does not come back."""
+        # Its function may have heard of it first, by a touch.
+        self._ask_to_end(job, job.cancel_reason or "")
+        self._keeper.let_go(job)
+        try:
+            if not job.settled:
+                await job.release()
+        except Stale:
+            log.debug("the lease of %s had ended before it was let go", job.id)
+        except PinpriqError as error:
+            log.warning("%s was not let go, so its lease runs out: %s", job.id, error)
+        if span is not None:
+            span.cancelled()
+        if duration is not None:
+            self._plan.tell("released", job, duration_s=duration)
+
     async def _give_back_unstarted(self) -> None:
         if self._prefetch is not None:
             for job in await self._prefetch.stop():
@@ -383,7 +412,25 @@ class AsyncRunner:
         self._keeper.let_go(job)
         self._done.discard(job)
 
-    def _cancel(self, job: AsyncJob) -> None:
+    def _cancel(self, receipt: str, reason: str) -> None:
+        """Ask a job to end, unless it is done."""
+        job = self._keeper.of(receipt)
+        if job is not None:
+            self._ask_to_end(job, reason)
+
+    def _ask_to_end(self, job: AsyncJob, reason: str) -> None:
+        """Ask a job to end whose task was cancelled, once and unless it is done."""
+        job.note_cancelled(reason)
+        if job in self._cancelled or job in self._done:
+            return
+        self._cancelled.add(job)
+        log.info("the job %s of %s was cancelled: %s", job.id, job.queue.name, reason)
+        self._plan.tell("cancelled", job)
+        call = self._calls.get(job.receipt)
+        if call is not None:
+            call.ask_to_end()
+
+    def _break_off(self, job: AsyncJob) -> None:
         """Break off a job that was called back before it was started."""
         if not self._keeper.let_go(job):
             return

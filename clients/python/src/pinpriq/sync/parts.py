@@ -79,6 +79,9 @@ class Call:
     def cancel(self) -> None:
         """Leave it alone, since nothing can break off a thread."""
 
+    def ask_to_end(self) -> None:
+        """Leave it alone, since it asks its job by itself."""
+
 
 async def _end_of(awaitable: Awaitable[Any]) -> Any:
     return await awaitable

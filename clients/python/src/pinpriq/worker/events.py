@@ -45,7 +45,7 @@ def _checked(delay: Span | None) -> Span | None:
 
 
 #: What can happen to a job.
-Kind = Literal["start", "end", "failed", "lost", "recalled", "released"]
+Kind = Literal["start", "end", "failed", "lost", "recalled", "cancelled", "released"]
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ class Event:
     | `failed` | it has raised, or its payload cannot be read | `duration_s`, `error`, `state` |
     | `lost` | the lease ended while the function ran: another worker may have the task | |
     | `recalled` | the server has called back a job that had not begun, for a more urgent one | |
+    | `cancelled` | the task was cancelled: the function is asked to end, or is not called | |
     | `released` | the job was given back, unfinished | |
 
     `state` is what the failed job is now, and None if its lease had ended.

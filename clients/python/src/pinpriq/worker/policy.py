@@ -52,7 +52,7 @@ class Policy:
             exhausted = self.attempts is not None and failures >= self.attempts
             if exhausted and self.dead_letter is not None:
                 return f"moved to {self.dead_letter}, as a dead letter"
-            return "its time to live is over"
+            return "its time to live is over, or it was cancelled"
         if state is State.WAITING and delay_s is None:
             return "comes back after the back-off of its queue"
         if state is None:
