@@ -213,6 +213,34 @@ def test_a_worker_that_stops_gives_back_what_it_holds(
     assert [(task.state, task.failures) for task in tasks] == [(State.READY, 0)] * 4
 
 
+def test_a_cancelled_task_is_not_begun_and_one_that_runs_can_be_done(
+    application: Application, client: Client
+) -> None:
+    queue = client.queue("celery")
+    queue.create()
+    for name in "abc":
+        application.tasks.slow.delay(name)
+    ids = [task.id for task in queue.tasks()]
+    arguments = ("--concurrency=1", "--prefetch-multiplier=2")
+    with application.worker(*arguments, SHOP_LEASE="0.6"):
+        inspect = application.app.control.inspect(timeout=5, limit=1)
+        await_that(lambda: queue.stats().counts[State.TAKEN] == 2, "they are not taken")
+        states = [queue.cancel(id_) for id_ in ids]
+        assert states == [State.TAKEN, State.TAKEN, State.GONE]
+        await_that(lambda: _count(inspect.revoked()) == 2, "the worker has not heard of it")
+        (application.place / "go-a").touch()
+        application.await_done("a")
+        application.await_present(0)
+    assert application.lines("done") == ["a"]
+    stats = queue.stats()
+    assert (stats["acked"], stats["cancelled"], stats["failures"]) == (2, 1, 0)
+
+
+def _count(revoked: Any) -> int:
+    """Return how many tasks the workers will not begin."""
+    return sum(map(len, (revoked or {}).values()))
+
+
 def _active(inspect: Any) -> list[str]:
     """Return the arguments of what the workers know to run."""
     active = inspect.active() or {}

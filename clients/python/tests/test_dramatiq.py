@@ -262,3 +262,31 @@ def test_errors_are_those_of_dramatiq(own_server: Server) -> None:
     with pytest.raises(BrokerConnectionError):
         actor.send()
     broker.close()
+
+
+def test_messages_that_are_cancelled(server: Server) -> None:
+    """One that runs is not tried again, and one that waits in the worker is not run."""
+    broker = PinpriqBroker(server.url, lease=0.6)
+    queue = broker.client.queue(broker.server_queue("default"))
+    queue.create()
+    seen: list[int] = []
+
+    def work(number: int) -> None:
+        seen.append(number)
+        while sum(job.cancel_reason == "by ann" for job in broker.keeper.held()) < 2:
+            for task in queue.tasks(state=State.TAKEN):
+                queue.cancel(task.id, reason="by ann")
+            time.sleep(0.01)
+        raise LookupError("half done")
+
+    actor = declared(work, broker, "work", min_backoff=10, max_backoff=20)
+    for number in range(2):
+        actor.send(number)
+    worker = dramatiq.Worker(broker, worker_timeout=100, worker_threads=1)
+    worker.start()
+    broker.join("default", timeout=30_000)
+    worker.stop()
+    assert seen == [0]
+    assert broker.dead_letters("default") == []
+    assert (queue.stats()["cancelled"], queue.stats()["acked"]) == (2, 0)
+    broker.close()

@@ -430,7 +430,7 @@ class Channel(virtual.Channel):
             return None
         if self._name(task) not in self._no_ack:
             self._receipts[tag] = (task.queue, task.receipt)
-            self.keeper.hold(task.queue, task.receipt)
+            self.keeper.hold(task.queue, task.receipt, message["headers"].get("id"))
         return message
 
     def _give_back(self, task: Task) -> None:

@@ -15,10 +15,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import commands, parsing
-from ..errors import Disconnected, Refused, Stale
+from ..errors import Cancelled, Disconnected, Refused, Stale
 from ..requests import tasks as about_tasks
 from ..requests.base import Repeat, Request
 from ..sync.client import Client
+from . import tasks as celery_tasks
 
 log = logging.getLogger("pinpriq.kombu")
 
@@ -47,15 +48,16 @@ class Keeper:
         # How many releases of each queue the server has not confirmed.
         self._releasing: Counter[str] = Counter()
         self._busy = False
-        self._held: dict[str, str] = {}
+        # The queue and the Celery task of each lease.
+        self._held: dict[str, tuple[str, Any]] = {}
         self._refreshers: dict[str, Callable[[], None]] = {}
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    def hold(self, queue: str, receipt: str) -> None:
-        """Begin to renew a lease."""
+    def hold(self, queue: str, receipt: str, task_id: Any) -> None:
+        """Begin to renew a lease. `task_id` is that of its Celery task, or None."""
         with self._changed:
-            self._held[receipt] = queue
+            self._held[receipt] = (queue, task_id)
             self._start()
 
     def ack(self, queue: str, receipt: str) -> None:
@@ -175,16 +177,19 @@ class Keeper:
             some = held[start : start + BATCH_MAX]
             try:
                 replies = self._client.link.run_all(
-                    [about_tasks.touch(queue, receipt) for receipt, queue in some]
+                    [about_tasks.touch(queue, receipt) for receipt, (queue, _) in some]
                 )
             except Exception as error:
                 log.warning("leases are renewed later: %s", error)
                 return
-            for (receipt, queue), reply in zip(some, replies, strict=True):
-                if isinstance(reply, Stale):
+            for (receipt, (queue, task_id)), reply in zip(some, replies, strict=True):
+                if isinstance(reply, Stale | Cancelled):
                     with self._changed:
-                        lost = self._held.pop(receipt, None) is not None
-                    if lost:
+                        ended = self._held.pop(receipt, None) is not None
+                    if ended and isinstance(reply, Cancelled):
+                        log.info("a message of %s was cancelled: %s", queue, reply.reason)
+                        celery_tasks.revoke(task_id)
+                    elif ended:
                         log.warning("a lease of %s was lost: %s", queue, reply)
 
     def _refresh(self) -> None:

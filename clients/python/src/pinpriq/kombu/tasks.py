@@ -1,4 +1,4 @@
-"""The spans of Celery tasks, where the application traces.
+"""What the transport does for Celery tasks: spans, where the application traces, and cancels.
 
 The transport puts the trace into the headers of a task of the server, and tells the message that it
 makes of a delivery where that came from. Celery carries this to the process in which the task runs,
@@ -9,6 +9,7 @@ Celery is active, its spans are the only ones.
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NamedTuple
 
 from .. import tracing
@@ -42,6 +43,13 @@ def tell_origin(properties: dict[str, Any], task: Task) -> None:
     """Add where a message came from, also for a process that traces although this one does not."""
     if tracing.INSTALLED:
         properties[ORIGIN_PROPERTY] = Origin(task.queue, task.id, task.attempts, task.headers)
+
+
+def revoke(task_id: Any) -> None:
+    """Have the worker of this process not begin a task, nor another try of it."""
+    state = sys.modules.get("celery.worker.state")
+    if state is not None and task_id is not None:
+        state.revoked.add(task_id)
 
 
 def connect(**_: Any) -> None:
