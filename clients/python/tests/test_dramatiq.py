@@ -11,6 +11,7 @@ from typing import Any
 import dramatiq
 import pytest
 from dramatiq.errors import BrokerConnectionError, QueueJoinTimeout, QueueNotFound
+from dramatiq.middleware import CurrentMessage
 
 from pinpriq import Client, State
 from pinpriq.dramatiq import PinpriqBroker
@@ -267,16 +268,18 @@ def test_errors_are_those_of_dramatiq(own_server: Server) -> None:
 def test_messages_that_are_cancelled(server: Server) -> None:
     """One that runs is not tried again, and one that waits in the worker is not run."""
     broker = PinpriqBroker(server.url, lease=0.6)
+    broker.add_middleware(CurrentMessage())
     queue = broker.client.queue(broker.server_queue("default"))
     queue.create()
-    seen: list[int] = []
+    seen: list[tuple[int, bool]] = []
 
     def work(number: int) -> None:
-        seen.append(number)
         while sum(job.cancel_reason == "by ann" for job in broker.keeper.held()) < 2:
             for task in queue.tasks(state=State.TAKEN):
                 queue.cancel(task.id, reason="by ann")
             time.sleep(0.01)
+        message: Any = CurrentMessage.get_current_message()
+        seen.append((number, message.job.cancelled.is_set()))
         raise LookupError("half done")
 
     actor = declared(work, broker, "work", min_backoff=10, max_backoff=20)
@@ -286,7 +289,7 @@ def test_messages_that_are_cancelled(server: Server) -> None:
     worker.start()
     broker.join("default", timeout=30_000)
     worker.stop()
-    assert seen == [0]
+    assert seen == [(0, True)]
     assert broker.dead_letters("default") == []
     assert (queue.stats()["cancelled"], queue.stats()["acked"]) == (2, 0)
     broker.close()
