@@ -222,9 +222,10 @@ def test_a_cancelled_task_is_not_begun_and_one_that_runs_can_be_done(
         application.tasks.slow.delay(name)
     ids = [task.id for task in queue.tasks()]
     arguments = ("--concurrency=1", "--prefetch-multiplier=2")
-    with application.worker(*arguments, SHOP_LEASE="0.6"):
+    with application.worker(*arguments, SHOP_LEASE="9"):
         inspect = application.app.control.inspect(timeout=5, limit=1)
-        await_that(lambda: queue.stats().counts[State.TAKEN] == 2, "they are not taken")
+        await_that(lambda: _active(inspect) == ["a"], "it has not begun")
+        await_that(lambda: _count(inspect.reserved()) == 1, "the next one does not wait")
         states = [queue.cancel(id_) for id_ in ids]
         assert states == [State.TAKEN, State.TAKEN, State.GONE]
         await_that(lambda: _count(inspect.revoked()) == 2, "the worker has not heard of it")
@@ -236,9 +237,9 @@ def test_a_cancelled_task_is_not_begun_and_one_that_runs_can_be_done(
     assert (stats["acked"], stats["cancelled"], stats["failures"]) == (2, 1, 0)
 
 
-def _count(revoked: Any) -> int:
-    """Return how many tasks the workers will not begin."""
-    return sum(map(len, (revoked or {}).values()))
+def _count(tasks: Any) -> int:
+    """Return how many tasks the workers tell of."""
+    return sum(map(len, (tasks or {}).values()))
 
 
 def _active(inspect: Any) -> list[str]:

@@ -267,7 +267,7 @@ def test_errors_are_those_of_dramatiq(own_server: Server) -> None:
 
 def test_messages_that_are_cancelled(server: Server) -> None:
     """One that runs is not tried again, and one that waits in the worker is not run."""
-    broker = PinpriqBroker(server.url, lease=0.6)
+    broker = PinpriqBroker(server.url, lease=3)
     broker.add_middleware(CurrentMessage())
     queue = broker.client.queue(broker.server_queue("default"))
     queue.create()

@@ -507,7 +507,7 @@ def test_a_job_that_is_cancelled_has_not_failed(
     client: Client, server: Server, spans: Spans, how: str
 ) -> None:
     told = Told()
-    worker = Worker(server.url, ttr=0.3, on_event=told)
+    worker = Worker(server.url, ttr=3, on_event=told)
     queue = client.queue("jobs")
 
     @worker.job("jobs", with_job=True)
