@@ -7,10 +7,10 @@ export class PinpriqError extends Error {
 
 /** The first words of refusals. A newer server may have others. */
 export type RefusalKind =
-  | "BADARG" | "BUSY" | "CLOSING" | "CLUSTERDOWN" | "CROSSSHARD" | "CROSSSLOT" | "ERR"
-  | "EXECABORT" | "EXISTS" | "FULL" | "IDREQUIRED" | "MOVED" | "NOAUTH" | "NOPERM" | "NOPROTO"
-  | "NOQUEUE" | "NOTFOUND" | "NOTOWNER" | "NOTTAKEN" | "PAUSED" | "STALE" | "STORE" | "TAKEN"
-  | "TOOLARGE" | "TRYAGAIN" | "UNKNOWN" | "WRONGPASS" | "WRONGSTATE";
+  | "BADARG" | "BUSY" | "CANCELLED" | "CLOSING" | "CLUSTERDOWN" | "CROSSSHARD" | "CROSSSLOT"
+  | "ERR" | "EXECABORT" | "EXISTS" | "FULL" | "IDREQUIRED" | "MOVED" | "NOAUTH" | "NOPERM"
+  | "NOPROTO" | "NOQUEUE" | "NOTFOUND" | "NOTOWNER" | "NOTTAKEN" | "PAUSED" | "STALE" | "STORE"
+  | "TAKEN" | "TOOLARGE" | "TRYAGAIN" | "UNKNOWN" | "WRONGPASS" | "WRONGSTATE";
 
 /** A kind of refusal, or the word of a newer server. */
 export type AnyRefusalKind = RefusalKind | (string & {});
@@ -59,6 +59,22 @@ export class Closed extends PinpriqError {
 /** The bytes of a payload are not what the codec of the queue expects. */
 export class BadPayload extends PinpriqError {
   override name = "BadPayload";
+}
+
+/** The task of a job was cancelled. The message is why. It is the reason of the job's signal. */
+export class Cancelled extends PinpriqError {
+  override name = "Cancelled";
+
+  constructor(why: string) {
+    // As the server says it in a refusal.
+    super(why || "without a reason");
+  }
+}
+
+/** Returns what a refusal to renew tells about a cancel, or undefined if it is about another. */
+export function cancelledOf(error: unknown): Cancelled | undefined {
+  if (!isRefused(error, "CANCELLED")) return undefined;
+  return new Cancelled(error.message.slice(error.kind.length + 1));
 }
 
 /** Returns whether an error is a refusal of one of these kinds. */

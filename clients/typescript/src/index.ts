@@ -5,6 +5,7 @@ export { bytes, type Codec, json, text } from "./codec.js";
 export {
   type AnyRefusalKind,
   BadPayload,
+  Cancelled,
   Closed,
   ConnectionLost,
   isRefused,

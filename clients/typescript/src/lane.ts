@@ -148,6 +148,16 @@ export class Lane<T> implements JobSource<T> {
     return numberOf(await this.change(commands.kill(this.name, all), options));
   }
 
+  /**
+   * Ends a task, or if it is taken, asks its holder to stop, for `graceMs` at most. Returns X, or T
+   * if its holder is asked, or Z or D if it was finished. Refused with `NOTFOUND` if there is no
+   * such task.
+   */
+  async cancel(id: string, options: Rest<commands.CancelOptions> = {}): Promise<StateOrGone> {
+    const words = commands.cancel(this.name, id, options);
+    return textOf(await this.change(words, options)) as StateOrGone;
+  }
+
   /** Turns a task into another state. Refused with `TAKEN` while it is held. */
   async switchTo(
     id: string,

@@ -54,6 +54,16 @@ export class Transaction {
     return this.#add(commands.kill(queue.name, ids));
   }
 
+  /** Ends a task, or asks its holder to stop. Its reply is the state. */
+  cancel<T>(
+    queue: Queue<T>,
+    id: string,
+    options: Omit<commands.CancelOptions, "member"> = {},
+  ): this {
+    const { reason, graceMs } = options;
+    return this.#add(commands.cancel(queue.name, id, { reason, graceMs }));
+  }
+
   #add(words: Words): this {
     this.commands.push(words.list);
     return this;
