@@ -2,7 +2,7 @@
 import type { Codec } from "./codec.js";
 import type { Caller } from "./caller.js";
 import * as commands from "./commands.js";
-import { isRefused, PinpriqError } from "./errors.js";
+import { type Cancelled, cancelledOf, isRefused, PinpriqError } from "./errors.js";
 import type { Abortable, Rest } from "./options.js";
 import { numberOrNull, type RawTask, type StateOrGone, textOf } from "./replies.js";
 import type { TaskMeta } from "./meta.js";
@@ -31,6 +31,7 @@ export class Job<T> implements AsyncDisposable {
   #payload: { value: T } | undefined;
   #payloadError: { error: unknown } | undefined;
   #settlement: Settlement | undefined;
+  #cancelled: Cancelled | undefined;
 
   /** The queue, or the topic if the job comes from the lane of a member. */
   readonly queue: string;
@@ -119,7 +120,7 @@ export class Job<T> implements AsyncDisposable {
     const given = { ...options, reason, payload: this.#encoded(options.payload) };
     const words = commands.fail(this.queue, this.receipt, given);
     const state = await this.#settle("failed", words, options);
-    noteState(state, reason);
+    this.#noteState(state, reason);
     return state;
   }
 
@@ -145,21 +146,26 @@ export class Job<T> implements AsyncDisposable {
   ): Promise<void> {
     const given = { ...options, reason, payload: this.#encoded(options.payload) };
     await this.#settle("buried", commands.bury(this.queue, this.receipt, given), options);
-    noteState("B", reason);
+    this.#noteState("B", reason);
   }
 
   /**
    * Renews the lease: it lasts its TTR again from now. With `byMs` its deadline moves by that much.
    * Returns the new deadline in Unix milliseconds, or null if there is none. Refused with `STALE`
-   * if the lease has ended.
+   * if the lease has ended, and with `CANCELLED` if the task was cancelled: stop and release it.
    */
   async touch(options: Rest<commands.TouchOptions> = {}): Promise<number | null> {
     const { caller } = this.#source;
     const words = commands.touch(this.queue, this.receipt, options);
     const mayRepeat = options.byMs === undefined;
-    return numberOrNull(
-      await (mayRepeat ? caller.ask(words, options) : caller.change(words, options)),
-    );
+    try {
+      return numberOrNull(
+        await (mayRepeat ? caller.ask(words, options) : caller.change(words, options)),
+      );
+    } catch (error) {
+      this.#cancelled ??= cancelledOf(error);
+      throw error;
+    }
   }
 
   /** Releases the task unless it is settled. That the lease has ended already is no error. */
@@ -172,9 +178,24 @@ export class Job<T> implements AsyncDisposable {
     }
   }
 
+  /** @internal That the task was cancelled, and why, if that is known. */
+  get cancelled(): Cancelled | undefined {
+    return this.#cancelled;
+  }
+
+  /** @internal Notes that the task was cancelled. */
+  noteCancelled(why: Cancelled): void {
+    this.#cancelled = why;
+  }
+
   /** @internal Notes that a take of the worker acknowledges the task. */
   noteAcked(): void {
     this.#settlement = "acked";
+  }
+
+  // A task that was cancelled is not given up, whatever its holder says.
+  #noteState(state: StateOrGone, reason: string | undefined): void {
+    if (this.#cancelled === undefined) noteState(state, reason);
   }
 
   #encoded(payload: T | undefined): Uint8Array | string | undefined {

@@ -4,29 +4,41 @@ import { isRefused } from "./errors.js";
 import type { Job } from "./job.js";
 import { TIMER_MS_MAX } from "./reconnecting.js";
 
-/** Tells a handler when its job is no longer the worker's. */
+/** Tells a handler to stop. */
 export class Control {
   #controller: AbortController | undefined;
-  #end: { reason: unknown } | undefined;
+  #told: { reason: unknown } | undefined;
+  #isAborted = false;
 
-  /** Whether that has happened. */
+  /** Whether the job is no longer the worker's, so that nothing is to be settled. */
   get isAborted(): boolean {
-    return this.#end !== undefined;
+    return this.#isAborted;
+  }
+
+  /** Whether the handler was told, for this or because the job was cancelled. */
+  get isTold(): boolean {
+    return this.#told !== undefined;
   }
 
   /** What a handler can wait for. It is made when it is asked for, since few handlers do. */
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController();
-      if (this.#end) this.#controller.abort(this.#end.reason);
+      if (this.#told) this.#controller.abort(this.#told.reason);
     }
     return this.#controller.signal;
   }
 
-  /** Tells that it has happened. */
-  abort(reason: unknown): void {
-    this.#end ??= { reason };
+  /** Tells that the job is not wanted. It is still the worker's. */
+  cancel(reason: unknown): void {
+    this.#told ??= { reason };
     this.#controller?.abort(reason);
+  }
+
+  /** Tells that the job is no longer the worker's. */
+  abort(reason: unknown): void {
+    this.#isAborted = true;
+    this.cancel(reason);
   }
 }
 
@@ -37,25 +49,25 @@ export interface Held<T> {
   renewedAt: number;
 }
 
-/** Renews all leases at a third of their time, and tells which are lost. */
+/** Renews all leases at a third of their time, and tells which cannot be renewed any more. */
 export class LeaseKeeper<T> {
   readonly #caller: Caller;
   readonly #ttrMs: number;
   readonly #held = new Map<Job<T>, Held<T>>();
   readonly #onRenewed: (job: Job<T>) => void;
-  readonly #onLost: (held: Held<T>, error: unknown) => void;
+  readonly #onEnd: (held: Held<T>, error: unknown) => void;
   readonly #timer: NodeJS.Timeout;
 
   constructor(
     caller: Caller,
     ttrMs: number,
     onRenewed: (job: Job<T>) => void,
-    onLost: (held: Held<T>, error: unknown) => void,
+    onEnd: (held: Held<T>, error: unknown) => void,
   ) {
     this.#caller = caller;
     this.#ttrMs = ttrMs;
     this.#onRenewed = onRenewed;
-    this.#onLost = onLost;
+    this.#onEnd = onEnd;
     this.#timer = setInterval(() => this.#renewAll(), Math.min(ttrMs / 3, TIMER_MS_MAX));
   }
 
@@ -93,9 +105,9 @@ export class LeaseKeeper<T> {
       // While the server cannot be reached, the lease lasts as long as it was granted for.
       const isOver = performance.now() - held.renewedAt >= this.#ttrMs;
       if (!this.#held.has(job) || job.settlement !== undefined) return;
-      if (isOver || isRefused(error, "STALE", "NOTFOUND")) {
+      if (isOver || isRefused(error, "STALE", "NOTFOUND", "CANCELLED")) {
         this.#held.delete(job);
-        this.#onLost(held, error);
+        this.#onEnd(held, error);
       }
     }
   }

@@ -7,7 +7,7 @@ import type { Held } from "./leases.js";
 import type { Link } from "./link.js";
 import { ErrorReply, type Reply } from "./resp.js";
 import { listOf, type RawTask, taskOf, textOf } from "./replies.js";
-import type { Words } from "./words.js";
+import { Words } from "./words.js";
 
 /** The most jobs that are taken ahead of a fair queue, which charges a share for each. */
 const FAIR_PREFETCH_MAX = 1;
@@ -38,6 +38,8 @@ export interface PrefetchEvents<T> {
   readonly onTask: (task: RawTask) => void;
   /** The server has called a job back. */
   readonly onRecall: (receipt: string) => void;
+  /** A job that was delivered is cancelled. */
+  readonly onCancel: (receipt: string, reason: string) => void;
   /** A job was not started. `STALE` means that it was called back. */
   readonly onNotStarted: (held: Held<T>, error: unknown) => void;
   /** A job was acknowledged, or was not, for this reason. */
@@ -169,6 +171,8 @@ export class Prefetch<T> {
     if (turn !== this.#turn || !this.#link.isReady || this.#isStopping) return;
     this.#isOpen = true;
     const working = this.#events.onReady();
+    // Without it, or with a server that cannot tell, renewals are refused.
+    void this.#send(new Words("CLIENT", "CANCELS", "ON")).catch(() => undefined);
     void this.#subscribe();
     this.#lump = Math.max(1, Math.floor(prefetch / CREDIT_PARTS));
     this.#free = 0;
@@ -201,8 +205,10 @@ export class Prefetch<T> {
   }
 
   #receive(message: Reply[]): void {
-    const [word, first, , receipt] = message;
-    if (textOf(word) === "recall") this.#events.onRecall(textOf(receipt));
+    const [word, first, , receipt, reason] = message;
+    const what = textOf(word);
+    if (what === "recall") this.#events.onRecall(textOf(receipt));
+    else if (what === "cancel") this.#events.onCancel(textOf(receipt), textOf(reason));
     else if (first !== undefined && !this.#isStopping) this.#events.onTask(taskOf(first));
   }
 

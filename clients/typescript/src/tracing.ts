@@ -119,6 +119,11 @@ export class Attempt {
     }
   }
 
+  /** Notes that the attempt was broken off because its task was cancelled, which is no failure. */
+  noteCancelled(): void {
+    quietly(() => this.#span?.setAttribute("pinpriq.cancelled", true));
+  }
+
   /** Notes that the attempt has failed. */
   fail(error: unknown): void {
     const type = classOf(error);

@@ -7,7 +7,7 @@
 // with the start of the next one, and the server calls back what was not started.
 import * as commands from "./commands.js";
 import type { CallOptions } from "./caller.js";
-import { Closed, isRefused, PinpriqError } from "./errors.js";
+import { Cancelled, cancelledOf, Closed, isRefused, PinpriqError } from "./errors.js";
 import { backoffMs, FAILURES_MAX, isGivenUp, policyOf, reasonOf, type Policy } from "./failing.js";
 import { Job } from "./job.js";
 import type { Lane } from "./lane.js";
@@ -94,7 +94,7 @@ export class Worker<T> implements AsyncDisposable {
       lane.caller,
       ttrMs,
       (job) => this.#tell({ type: "renewed", job }),
-      (held, error) => this.#loseLease(held, error),
+      (held, error) => this.#meetEnd(held, error),
     );
     const prefetch = this.#places - this.#concurrency;
     // The server pushes in its own order only.
@@ -103,6 +103,7 @@ export class Worker<T> implements AsyncDisposable {
       this.#prefetch = new Prefetch<T>(lane, how, {
         onTask: (task) => this.#arrive(task),
         onRecall: (receipt) => this.#callBack(receipt),
+        onCancel: (receipt, reason) => this.#meetCancel(receipt, new Cancelled(reason)),
         onNotStarted: (held, error) => this.#meetNotStarted(held, error),
         onAcknowledged: ({ job }, error) => {
           if (error === undefined) this.#noteAcked(job);
@@ -220,10 +221,28 @@ export class Worker<T> implements AsyncDisposable {
   }
 
   #callBack(receipt: string): void {
-    const at = this.#arrived.findIndex(({ job }) => job.receipt === receipt);
-    const [arrived] = at < 0 ? [] : this.#arrived.splice(at, 1);
+    const arrived = this.#removeArrived(receipt);
     if (arrived) this.#tell({ type: "recalled", job: arrived.job });
     else this.#calledBack.add(receipt);
+  }
+
+  #removeArrived(receipt: string): Arrived<T> | undefined {
+    const at = this.#arrived.findIndex(({ job }) => job.receipt === receipt);
+    return at < 0 ? undefined : this.#arrived.splice(at, 1)[0];
+  }
+
+  // A job that has not begun is not run. Its place is free when the server knows.
+  #meetCancel(receipt: string, error: Cancelled): void {
+    const arrived = this.#removeArrived(receipt);
+    if (arrived) {
+      const held = this.#keeper.hold(arrived.job, arrived.arrivedAt);
+      this.#cancel(held, error);
+      this.#occupy(held, this.#release(held));
+      return;
+    }
+    for (const held of this.#working.keys()) {
+      if (held.job.receipt === receipt) this.#cancel(held, error);
+    }
   }
 
   // Returns the most urgent job that has arrived, and starts it without waiting for the reply.
@@ -245,10 +264,10 @@ export class Worker<T> implements AsyncDisposable {
 
   #meetNotStarted(held: Held<T>, error: unknown): void {
     const { job, control } = held;
-    if (!isRefused(error, "STALE", "NOTFOUND")) return this.#meetTrouble(error, job);
+    if (!isRefused(error, "STALE", "NOTFOUND", "CANCELLED")) return this.#meetTrouble(error, job);
     if (job.settlement !== undefined || control.isAborted) return;
     this.#keeper.drop(job);
-    this.#loseLease(held, error);
+    this.#meetEnd(held, error);
   }
 
   async #hasJoinedAgain(): Promise<boolean> {
@@ -338,17 +357,22 @@ export class Worker<T> implements AsyncDisposable {
     while (this.#working.size < this.#concurrency && !this.#stopping.signal.aborted) {
       const held = this.#prefetch ? this.#startNext(this.#prefetch) : this.#ahead.shift();
       if (!held) return;
-      const work = this.#work(held).finally(() => {
-        this.#working.delete(held);
-        // What came in the place of a job that was called back has its credit.
-        const isReplaced = this.#calledBack.size > 0 && this.#calledBack.delete(held.job.receipt);
-        if (!isReplaced) this.#prefetch?.grant(1);
-        this.#begin();
-        // What is pushed is not asked for.
-        if (!this.#prefetch) this.#wake?.();
-      });
-      this.#working.set(held, work);
+      this.#occupy(held, this.#work(held));
     }
+  }
+
+  // Keeps the place of a job until the work on it has ended.
+  #occupy(held: Held<T>, work: Promise<void>): void {
+    const ended = work.finally(() => {
+      this.#working.delete(held);
+      // What came in the place of a job that was called back has its credit.
+      const isReplaced = this.#calledBack.size > 0 && this.#calledBack.delete(held.job.receipt);
+      if (!isReplaced) this.#prefetch?.grant(1);
+      this.#begin();
+      // What is pushed is not asked for.
+      if (!this.#prefetch) this.#wake?.();
+    });
+    this.#working.set(held, ended);
   }
 
   // Works on a job and settles it, whatever the handler does. Never throws.
@@ -370,12 +394,17 @@ export class Worker<T> implements AsyncDisposable {
     try {
       await this.#runHandler(job, control);
     } catch (error) {
-      attempt?.fail(error);
+      // A renewal by the handler may have told it first.
+      if (job.cancelled) this.#cancel(held, job.cancelled);
+      if (job.cancelled) attempt?.noteCancelled();
+      else attempt?.fail(error);
       if (control.isAborted) return;
       // The failure goes over another connection, and a start behind it would be refused.
       this.#prefetch?.forgetStart(held);
-      if (job.settlement === undefined) return this.#fail(job, error);
-      this.#meetTrouble(error, job);
+      if (job.settlement === undefined) {
+        return job.cancelled ? this.#release(held) : this.#fail(job, error);
+      }
+      if (!job.cancelled) this.#meetTrouble(error, job);
     }
     if (control.isAborted) return;
     if (job.settlement !== undefined) {
@@ -492,13 +521,31 @@ export class Worker<T> implements AsyncDisposable {
     return policyOf(() => this.#lane.show());
   }
 
-  #loseLease(held: Held<T>, error: unknown): void {
+  // Notes that a lease cannot be renewed any more.
+  #meetEnd(held: Held<T>, error: unknown): void {
     const place = this.#ahead.indexOf(held);
     if (place >= 0) this.#ahead.splice(place, 1);
+    const cancelled = cancelledOf(error);
+    if (cancelled) {
+      this.#cancel(held, cancelled);
+      if (place >= 0) this.#occupy(held, this.#release(held));
+      return;
+    }
     held.control.abort(error);
     this.#say(`${nameOf(held.job)}: its lease was lost: ${escaped(reasonOf(error))}`);
     this.#tell({ type: "leaseLost", job: held.job, error });
     this.#wake?.();
+  }
+
+  // Tells the handler, if there is one, that its job is not wanted. It is heard of in several ways.
+  #cancel(held: Held<T>, error: Cancelled): void {
+    const { job, control } = held;
+    if (control.isTold) return;
+    job.noteCancelled(error);
+    control.cancel(error);
+    this.#keeper.drop(job);
+    this.#say(`${nameOf(job)}: it was cancelled: ${escaped(error.message)}`);
+    this.#tell({ type: "cancelled", job, error });
   }
 
   async #finish(): Promise<void> {
@@ -536,7 +583,10 @@ export class Worker<T> implements AsyncDisposable {
       await job.release();
       this.#tell({ type: "released", job });
     } catch (error) {
-      this.#meetTrouble(error, job);
+      // A task that was cancelled has left with its lease too.
+      const hasLeft = job.cancelled !== undefined && isRefused(error, "STALE", "NOTFOUND");
+      if (hasLeft) this.#tell({ type: "released", job });
+      else this.#meetTrouble(error, job);
     } finally {
       this.#keeper.drop(job);
     }

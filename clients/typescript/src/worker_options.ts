@@ -1,4 +1,5 @@
 // How a worker is made, and what it tells while it works.
+import type { Cancelled } from "./errors.js";
 import type { Job } from "./job.js";
 import type { Selection } from "./options.js";
 import type { StateOrGone } from "./replies.js";
@@ -8,7 +9,8 @@ import type { Log } from "./telling.js";
 export interface Work {
   /**
    * Is aborted when the lease is lost, or when the worker was stopped and the grace time is over.
-   * What the handler does from then on does not count.
+   * What the handler does from then on does not count. With a `Cancelled` as reason, the task was
+   * cancelled: the job is released if the handler throws, and acknowledged if it returns.
    */
   readonly signal: AbortSignal;
 }
@@ -44,8 +46,8 @@ export interface WorkerOptions<T> extends Selection {
   /** Called for each event. */
   readonly trace?: (event: WorkerEvent<T>) => void;
   /**
-   * Writes a line when the worker starts and stops, about each job that fails, and about troubles.
-   * By default they go to stderr. Null writes none.
+   * Writes a line when the worker starts and stops, about each job that fails or is cancelled, and
+   * about troubles. By default they go to stderr. Null writes none.
    */
   readonly log?: Log | null;
   /**
@@ -69,7 +71,9 @@ export type WorkerEvent<T> =
     }
   /** The server has called back a job that had not begun, for a more urgent one. */
   | { readonly type: "recalled"; readonly job: Job<T> }
-  /** The job was given back because the worker stops. */
+  /** The task was cancelled. What becomes of the job is told too. */
+  | { readonly type: "cancelled"; readonly job: Job<T>; readonly error: Cancelled }
+  /** The job was given back because the worker stops, or has left since it was cancelled. */
   | { readonly type: "released"; readonly job: Job<T> }
   /** The handler has settled the job itself. */
   | { readonly type: "settled"; readonly job: Job<T> }

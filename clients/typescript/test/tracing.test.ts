@@ -1,6 +1,7 @@
 // Traces as they arrive at a receiver of OTLP, to which the official SDK sends what the client and
 // its workers do with a real server.
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { type Attributes, SpanStatusCode, trace } from "@opentelemetry/api";
@@ -221,6 +222,30 @@ test("task_that_is_given_up_says_so_in_the_attempt", async () => {
   const [unrun] = await named("process deadly");
   assert.deepEqual(unrun?.events.map(({ name }) => name), ["exception", "pinpriq.dead_letter"]);
   assert.equal(unrun?.status.code, ERROR);
+});
+
+test("attempt_whose_task_is_cancelled_has_not_failed", async () => {
+  const queue = client.queue<string>("unwanted", { ttrMs: 3_600_000 });
+  // The second one settles its job itself.
+  for (const settles of [false, true]) {
+    const { id } = await queue.put("a");
+    const seen = events<string>();
+    await using worker = queue.process(async (job, { signal }) => {
+      if (!signal.aborted) await once(signal, "abort");
+      if (settles) await job.fail("stopped");
+      throw signal.reason;
+    }, { prefetch: 1, trace: seen.add, log: null });
+    await seen.until(({ type }) => type === "started");
+    await queue.cancel(id);
+    await seen.until(({ type }) => type === (settles ? "settled" : "released"));
+    await worker.stop();
+  }
+  for (const attempt of await named("process unwanted", 2)) {
+    assert.equal(attempt.attributes["pinpriq.cancelled"], true);
+    assert.equal(attempt.attributes["error.type"], undefined);
+    assert.equal(attempt.status.code ?? SpanStatusCode.UNSET, SpanStatusCode.UNSET);
+    assert.deepEqual(attempt.events, []);
+  }
 });
 
 test("anything_that_is_thrown_is_told", async () => {
