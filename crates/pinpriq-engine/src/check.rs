@@ -71,8 +71,6 @@ impl Engine {
                 task.is_recorded() && task.unsaved() == Unsaved::Nothing,
                 "task {number} is reported"
             );
-            let is_taken = task.kind() == StateKind::Taken;
-            assert!(is_taken || task.cancelled().is_none(), "task {number} is asked for nothing");
             bytes += task.own_bytes() + pinpriq_proto::limits::TASK_OVERHEAD_BYTES;
             if task.shares() {
                 let Some((first, published)) = self.publications.shared_by(number) else {
@@ -103,7 +101,7 @@ impl Engine {
             if task.kind().is_finished() {
                 *finished.entry(task.queue).or_default() += task.content_bytes();
             }
-            self.check_id(slot);
+            self.check_task(slot);
         }
         assert_eq!(bytes, self.bytes, "the bytes of all that is kept add up");
         assert_eq!(payloads, self.tasks.payloads_kept(), "every payload is some task's");
@@ -126,9 +124,11 @@ impl Engine {
         }
     }
 
-    fn check_id(&self, slot: Slot) {
+    fn check_task(&self, slot: Slot) {
         let task = &self.tasks[slot];
         let number = task.number();
+        let is_taken = task.kind() == StateKind::Taken;
+        assert!(is_taken || task.cancelled().is_none(), "nobody has task {number} to stop");
         let queue = &self.queues[task.queue];
         if queue.settings.ids == Ids::Sequence {
             let is_number = task.id() == TaskId::Number(number);

@@ -221,10 +221,11 @@ const fn by_id(operation: Operation, standing: Standing) -> Answer {
         // The TTL of a buried task may pass. It then takes effect only when the task is dug up.
         (Operation::Kill, Standing::Absent)
         | (Operation::Restart, Standing::Resting(Ready))
-        | (Operation::Deadline, Standing::Resting(Buried)) => Answer::Nothing,
-        (Operation::Kill, _) | (Operation::Deadline, Standing::Resting(Ready | Zombie)) => {
-            Answer::Moves(&[None])
-        }
+        | (Operation::Deadline, Standing::Resting(Buried))
+        | (Operation::Cancel, Standing::Resting(Zombie | Done)) => Answer::Nothing,
+        (Operation::Kill, _)
+        | (Operation::Cancel, Standing::Resting(_))
+        | (Operation::Deadline, Standing::Resting(Ready | Zombie)) => Answer::Moves(&[None]),
 
         (Operation::Deadline, Standing::Absent | Standing::Resting(Done))
         | (Operation::HolderGone, Standing::Absent | Standing::Resting(_)) => Answer::Never,
@@ -234,15 +235,11 @@ const fn by_id(operation: Operation, standing: Standing) -> Answer {
         (_, Standing::Absent) => Answer::Refused(NotFound),
 
         (Operation::Update, Standing::TakenElsewhere) => Answer::Refused(NotOwner),
-        (Operation::Update, _) => Answer::Stays,
+        (Operation::Update | Operation::Cancel, _) => Answer::Stays,
 
         (Operation::Await, Standing::Resting(Buried)) => Answer::Tells(Outcome::Buried),
         (Operation::Await, Standing::Resting(Zombie | Done)) => Answer::Tells(Outcome::Acked),
         (Operation::Await, _) => Answer::Blocks,
-
-        (Operation::Cancel, Standing::Resting(Zombie | Done)) => Answer::Nothing,
-        (Operation::Cancel, Standing::Resting(_)) => Answer::Moves(&[None]),
-        (Operation::Cancel, _) => Answer::Stays,
 
         (Operation::Snatch, Standing::TakenHere | Standing::TakenElsewhere) => {
             Answer::Moves(TO_READY)

@@ -32,6 +32,8 @@ impl Attempt {
         function
     }
 
+    pub(crate) const fn note_cancelled(&self) {}
+
     pub(crate) const fn fail(&self, _: &str, _: Option<State>) {}
 }
 

@@ -99,6 +99,11 @@ impl Attempt {
         function.with_context(self.0.clone())
     }
 
+    /// Says that the task was cancelled.
+    pub(crate) fn note_cancelled(&self) {
+        self.0.span().set_attribute(KeyValue::new("pinpriq.cancelled", true));
+    }
+
     /// Says that the task has failed, and what has become of it.
     pub(crate) fn fail(&self, reason: &str, state: Option<State>) {
         let span = self.0.span();

@@ -238,6 +238,9 @@ impl Crew {
             self.call(&job, &span).await
         };
         let took = now() - started;
+        if job.cancelled().is_some() {
+            span.note_cancelled();
+        }
         match outcome {
             Ok(()) => {
                 let is_due = !job.is_settled() && self.held.note_ending(&job);
@@ -261,7 +264,7 @@ impl Crew {
             Err(failure) => {
                 drop(place);
                 let state = self.settle(&job, &failure).await;
-                if let Some(reason) = failure.reason() {
+                if let Some(reason) = failure.reason().filter(|_| job.cancelled().is_none()) {
                     span.fail(reason, state);
                 }
                 self.held.let_go(&job);
@@ -333,6 +336,11 @@ impl Crew {
             return None;
         }
         let settled = match failure {
+            // It is no failure, whatever the function says.
+            _ if job.cancelled().is_some() => {
+                let state = job.release(Release::default()).await;
+                state.map(|state| (state, "cancelled".to_owned()))
+            }
             Failure::Retry { reason, delay } => self.fail(job, reason, *delay).await,
             Failure::Bury { reason } => {
                 let buried = job.bury(reason).await;

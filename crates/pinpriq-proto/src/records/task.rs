@@ -266,7 +266,7 @@ impl<'a> Attributes<'a> {
                     progress.reason = Some(Arc::from(reason));
                 }
                 BURIAL | DELAY | COUNTS | HELD | START | AGEING | CANCELLED => {
-                    take_rest(tag, input, progress)?
+                    take_rest(tag, input, progress)?;
                 }
                 ORIGIN | SCHEDULED | UNIQUE => take_past(tag, input, &mut found.past)?,
                 SHARED => found.shared = true,

@@ -78,9 +78,9 @@ duplicates:255
 bytes:26
 task_bytes:27
 task_bytes_max:28
-cancelled:258
 purged:256
 revived:257
+cancelled:258
 
 # Traffic
 bytes_received_pinpriq:60
@@ -115,15 +115,16 @@ refusals_TRYAGAIN:88
 refusals_CLUSTERDOWN:89
 refusals_UNKNOWN:90
 refusals_NOPERM:91
-refusals_ERR:92
-refusals_NOPROTO:93
-refusals_MOVED:94
-refusals_CROSSSLOT:95
-refusals_METHOD:96
-refusals_MEDIATYPE:97
-refusals_LATE:98
-refusals_NOAUTH:99
-refusals_WRONGPASS:100
+refusals_CANCELLED:92
+refusals_ERR:93
+refusals_NOPROTO:94
+refusals_MOVED:95
+refusals_CROSSSLOT:96
+refusals_METHOD:97
+refusals_MEDIATYPE:98
+refusals_LATE:99
+refusals_NOAUTH:100
+refusals_WRONGPASS:101
 
 # Cluster
 cluster_enabled:1

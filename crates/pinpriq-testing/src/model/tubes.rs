@@ -263,25 +263,27 @@ impl Model {
                 self.set_aside(number);
                 Ok(Some(Reply::Done))
             }
-            Deed::Touch => {
-                self.may_renew(number)?;
-                let now = self.now;
-                let State::Taken(lease) = &mut self.task_mut(number).progress.state else {
-                    unreachable!("task {number} is held")
-                };
-                start(lease);
-                if let Some(ttr) = lease.ttr {
-                    lease.deadline = Some(now.after(ttr));
-                }
-                let deadline = lease.deadline;
-                self.note_due(deadline);
-                Ok(Some(Reply::Deadline(deadline)))
-            }
+            Deed::Touch => self.touch_numbered(number),
             Deed::Kick => {
                 self.kick_one(number);
                 Ok(Some(Reply::Done))
             }
         }
+    }
+
+    fn touch_numbered(&mut self, number: u64) -> Answer {
+        self.may_renew(number)?;
+        let now = self.now;
+        let State::Taken(lease) = &mut self.task_mut(number).progress.state else {
+            unreachable!("task {number} is held")
+        };
+        start(lease);
+        if let Some(ttr) = lease.ttr {
+            lease.deadline = Some(now.after(ttr));
+        }
+        let deadline = lease.deadline;
+        self.note_due(deadline);
+        Ok(Some(Reply::Deadline(deadline)))
     }
 
     fn take_by_number(&mut self, client: ClientId, number: u64) -> TaskRecord {

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::process::ExitStatus;
 use std::sync::mpsc::RecvTimeoutError;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pinpriq_proto::wire::resp::{Value, Words};
 
@@ -400,7 +400,8 @@ impl<'a> Job<'a> {
         let timer = limit.map(|limit| Timer::start(limit, GRACE, events));
         let interval = (self.plan.ttr / 3).max(Duration::from_millis(1));
         let (mut lost, mut hung_up, mut killed, mut timed_out) = (false, false, false, None);
-        let (mut cancelled, mut renewed_at) = (None, Instant::now());
+        let step = interval.min(LISTENING);
+        let (mut cancelled, mut waited) = (None, Duration::ZERO);
         loop {
             if self.stop.is_hung_up() && !hung_up {
                 running.hang_up();
@@ -410,7 +411,7 @@ impl<'a> Job<'a> {
                 running.kill();
                 killed = true;
             }
-            match self.inbox.events.recv_timeout(interval.min(LISTENING)) {
+            match self.inbox.events.recv_timeout(step) {
                 // The channel cannot be closed, since the job has a sender too.
                 Ok(Event::Exited) | Err(RecvTimeoutError::Disconnected) => break,
                 Ok(Event::Signal) => {}
@@ -421,8 +422,9 @@ impl<'a> Job<'a> {
                 Ok(Event::Overdue) => running.kill(),
                 Err(RecvTimeoutError::Timeout) if lost || killed || cancelled.is_some() => {}
                 Err(RecvTimeoutError::Timeout) => {
-                    let lease = if renewed_at.elapsed() >= interval {
-                        renewed_at = Instant::now();
+                    waited += step;
+                    let lease = if waited >= interval {
+                        waited = Duration::ZERO;
                         self.renew(task)
                     } else {
                         self.listen(task)

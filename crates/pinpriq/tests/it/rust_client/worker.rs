@@ -32,6 +32,7 @@ fn noting(client: &Client) -> (Worker, Told, mpsc::Receiver<()>) {
             Happening::Failed { failure, state, .. } => format!("{text} {failure:?} {state:?}"),
             Happening::Lost => format!("{text} lost"),
             Happening::Recalled => format!("{text} recalled"),
+            Happening::Cancelled => format!("{text} cancelled: {}", event.job.cancelled().unwrap()),
             _ => format!("{text} released"),
         };
         noted.lines.lock().unwrap().push(line);
@@ -535,5 +536,76 @@ fn a_worker_that_takes_ahead_survives_broken_connections() {
             {}
         };
         worker.run(all).await.unwrap();
+    });
+}
+
+#[test]
+fn a_function_learns_that_its_task_was_cancelled() {
+    // Told at once, or at the next renewal.
+    for (prefetch, ttr) in [(2, LONG), (0, Duration::from_millis(300))] {
+        with_server(&[], async |client, _| {
+            let queue = client.queue("jobs");
+            let (sender, mut ids) = mpsc::channel(10);
+            let (worker, told, heard) = noting(&client);
+            let worker = worker.prefetch(prefetch).concurrency(1).ttr(ttr);
+            let worker = worker.job("jobs", move |job: Job| {
+                let sender = sender.clone();
+                async move {
+                    sender.send(job.id.clone()).await.unwrap();
+                    job.cancellation().cancelled().await;
+                    let is_done = job.text()? == "done";
+                    if is_done { Ok(()) } else { Err(Failure::bury("stopped")) }
+                }
+            });
+            for text in ["stops", "done"] {
+                queue.put(text).await.unwrap();
+            }
+            let cancel = async {
+                for _ in 0..2 {
+                    let id = ids.recv().await.unwrap();
+                    let words = Words::new("CANCEL jobs").bytes(id).bytes("REASON").bytes("late");
+                    assert_eq!(client.call(words).await.unwrap().as_bytes(), Some(&b"T"[..]));
+                }
+            };
+            let (lines, ()) = tokio::join!(run(worker, &told, heard, 4), cancel);
+            let failure = Failure::bury("stopped");
+            let failed = format!("stops {failure:?} Some(Gone)");
+            let expected = ["done cancelled: late", "done done", &failed, "stops cancelled: late"];
+            assert_eq!(lines, expected);
+            let stats = client.call(Words::new("STATS jobs")).await.unwrap();
+            let figure = |name| stats.field(name).and_then(Value::integer);
+            assert_eq!((figure("cancelled"), figure("acked")), (Some(1), Some(1)));
+        });
+    }
+}
+
+#[test]
+fn a_job_that_is_cancelled_before_it_begins_is_not_run() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("jobs");
+        let (worker, told, heard) = noting(&client);
+        let goes_on = Arc::new(Notify::new());
+        let (waits, (sender, mut begun)) = (Arc::clone(&goes_on), mpsc::channel(10));
+        let worker = worker.prefetch(2).concurrency(1).job("jobs", move |job: Job| {
+            let (waits, sender) = (Arc::clone(&waits), sender.clone());
+            async move {
+                sender.send(job.id.clone()).await.unwrap();
+                waits.notified().await;
+                Ok(())
+            }
+        });
+        queue.put("first").await.unwrap();
+        let second = queue.put("second").await.unwrap();
+        let cancel = async {
+            begun.recv().await.unwrap();
+            // Until the second one was delivered it is not taken.
+            let words = || Words::new("CANCEL jobs").bytes(&second.id);
+            while queue.get(&second.id).await.unwrap().unwrap().state != State::Taken {}
+            assert_eq!(client.call(words()).await.unwrap().as_bytes(), Some(&b"T"[..]));
+            while queue.get(&second.id).await.unwrap().is_some() {}
+            goes_on.notify_one();
+        };
+        let (lines, ()) = tokio::join!(run(worker, &told, heard, 2), cancel);
+        assert_eq!(lines, ["first done", "second cancelled: "]);
     });
 }
