@@ -139,6 +139,24 @@ async function ofTasks(hands) {
     must((await STATE(api, queue, id)) === "X", "it is still there");
     await page.getByText("This task has left its queue").waitFor();
   });
+  await step("cancel a task that is taken, and one that is not", async () => {
+    const { id: taken } = await api.put(queue, "two");
+    await api.take(queue);
+    await hands.go(`#/queues/${queue}/tasks/${taken}`);
+    await hands.press("Cancel the task");
+    const told = "Its holder is asked to stop.";
+    await hands.fill({ Reason: "late", Grace: "1 h" }, "Ask its holder to stop", told);
+    const { body } = await api.ask("GET", `/v1/queues/${queue}/tasks/${taken}`);
+    must(body.state === "T" && body.cancelled === "late", JSON.stringify(body));
+    await page.getByText("late").waitFor();
+    await hands.press("Kill");
+    await hands.fill({}, "Kill 1 task", "The task is gone.");
+    const { id: ready } = await api.put(queue, "three");
+    await hands.go(`#/queues/${queue}/tasks/${ready}`);
+    await hands.press("Cancel the task");
+    await hands.fill({}, "Cancel 1 task", "The task is gone.");
+    must((await STATE(api, queue, ready)) === "X", "it is still there");
+  });
   await step("choose and kill several, dig up all, snatch a lease", async () => {
     const ids = [];
     for (const payload of ["a", "b", "c"]) ids.push((await api.put(queue, payload)).id);

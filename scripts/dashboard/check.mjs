@@ -115,7 +115,7 @@ const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   args: CHROMIUM,
 });
-let failed = null;
+let hasFailed = false;
 const stop = flow(api);
 try {
   const world = {
@@ -144,15 +144,13 @@ try {
     await signing(world);
   }
 } catch (error) {
-  failed = error;
+  // At once, since what follows may wait for what has just broken.
+  console.error(error);
+  hasFailed = true;
 } finally {
   await stop();
   sockets.forEach((it) => it.destroy());
   await browser.close();
   await server.kill();
 }
-if (failed) {
-  console.error(failed);
-  process.exit(1);
-}
-process.exit(0);
+process.exit(hasFailed ? 1 : 0);

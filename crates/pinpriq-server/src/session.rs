@@ -20,7 +20,7 @@ use self::links::Links;
 use self::outbox::Outbox;
 use crate::access::signing::Outcome;
 use crate::bell::Bell;
-use crate::clients::about::{About, Dialect};
+use crate::clients::about::{About, Dialect, is_guest};
 use crate::clients::ending::Ending;
 use crate::config::DoorName;
 use crate::letters::owners::Administered;
@@ -184,9 +184,20 @@ impl Session {
         self.delivered.set(self.delivered.get() + 1);
     }
 
+    /// Returns whether the client can hear of a task that was cancelled: only one protocol has a
+    /// word for it.
+    pub(crate) fn can_hear_of_cancels(&self) -> bool {
+        matches!(self.door(), DoorName::Resp | DoorName::RespCluster)
+    }
+
     /// Returns whether the client hears of this. Of a delivery that was called back, which has cost
     /// no credit then, it does not hear if nothing of the delivery was sent.
     pub(crate) fn must_hear(&self, notice: &Notice) -> bool {
+        // Which door a guest came through is known where its connection is.
+        let is_home = !is_guest(notice.client);
+        if !notice.is_recall() && is_home && !self.can_hear_of_cancels() {
+            return false;
+        }
         let outbox = &mut *self.outbox.borrow_mut();
         if notice.is_recall() {
             self.delivered.set(self.delivered.get() - 1);

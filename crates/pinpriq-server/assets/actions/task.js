@@ -54,6 +54,11 @@ const DELAYS = [
   { name: "ttl", label: "TTL", kind: "span", hint: "A new time to live." },
 ];
 
+const CANCEL = [
+  { name: "reason", label: "Reason", hint: "For its holder, and for people who look at it." },
+  { name: "grace", label: "Grace", kind: "span", hint: "How long it may go on at most." },
+];
+
 const given = (values) =>
   Object.fromEntries(Object.entries(values).filter(([, it]) => it !== null && it !== ""));
 
@@ -61,10 +66,10 @@ const nowIs = ({ state }) => `The task is ${word(state)} now.`;
 
 // Which actions a task in each state allows.
 export const ACTIONS = {
-  R: ["update", "switch", "kill"],
-  T: ["snatch", "update", "kill"],
-  W: ["restart", "switch", "update", "kill"],
-  B: ["dig", "restart", "switch", "update", "kill"],
+  R: ["update", "switch", "cancel", "kill"],
+  T: ["cancel", "snatch", "update", "kill"],
+  W: ["restart", "switch", "update", "cancel", "kill"],
+  B: ["dig", "restart", "switch", "update", "cancel", "kill"],
   Z: ["restart", "switch", "kill"],
   D: ["restart", "switch", "kill"],
 };
@@ -72,6 +77,7 @@ export const ACTIONS = {
 export const LABELS = {
   update: "Change priority or TTL",
   switch: "Switch",
+  cancel: "Cancel the task",
   kill: "Kill",
   snatch: "Snatch",
   restart: "Restart",
@@ -92,6 +98,19 @@ export function act(action, place, id, state) {
           `This one task is ${word(state)}. It is removed` +
           `${state === "T" ? ", although somebody holds it" : ""}. This cannot be undone.`,
         work: () => change("DELETE", path(place, id)),
+      }),
+    cancel: () =>
+      form({
+        title: `Cancel ${shown}?`,
+        action: state === "T" ? "Ask its holder to stop" : "Cancel 1 task",
+        danger: true,
+        fields: state === "T" ? CANCEL : [],
+        work: post,
+        text:
+          state === "T"
+            ? "Its holder is asked to stop and cannot renew its lease. Then the task is gone."
+            : "It leaves the queue, and who waits for it hears that. This cannot be undone.",
+        done: (told) => (told.state === "T" ? "Its holder is asked to stop." : "The task is gone."),
       }),
     snatch: () =>
       form({

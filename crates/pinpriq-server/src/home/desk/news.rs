@@ -109,6 +109,7 @@ fn receive_output(
             None
         }
         Output::Notice(_) if session.starts_again.get() => None,
+        Output::Notice(notice) if !notice.is_recall() && !session.can_hear_of_cancels() => None,
         output => receive(session.dealing.borrow_mut().as_deref_mut(), from, output),
     }
 }
