@@ -100,7 +100,7 @@ impl JobAsk {
 fn answer(call: &Call, reply: &Reply) -> Text {
     let word = match (call, reply) {
         (_, Reply::Refused(refusal)) => match refusal.kind {
-            RefusalKind::NotFound | RefusalKind::NoQueue => "NOT_FOUND",
+            RefusalKind::NotFound | RefusalKind::NoQueue | RefusalKind::Cancelled => "NOT_FOUND",
             RefusalKind::Full | RefusalKind::Paused | RefusalKind::Busy => "OUT_OF_MEMORY",
             _ => "INTERNAL_ERROR",
         },
