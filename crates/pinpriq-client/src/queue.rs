@@ -131,9 +131,7 @@ impl Queue {
     pub async fn redrive(&self, count: u32) -> Result<u64, Error> {
         let words = self.words("REDRIVE").option("COUNT", Some(count));
         let request = Request::new(words, Repeat::Safe);
-        let reply = self.client.run(&request).await?;
-        let count = reply.integer().and_then(|count| u64::try_from(count).ok());
-        let count = count.ok_or_else(|| request.unexpected(&reply))?;
+        let count = request.count(&self.client.run(&request).await?)?;
         note_redrive(&self.name, count);
         Ok(count)
     }

@@ -30,6 +30,12 @@ impl Request {
         Self { words, repeat }
     }
 
+    /// Returns the number that a reply is.
+    pub(crate) fn count(&self, reply: &Value) -> Result<u64, Error> {
+        let count = reply.integer().and_then(|count| u64::try_from(count).ok());
+        count.ok_or_else(|| self.unexpected(reply))
+    }
+
     /// The error for a reply that such a request never gets.
     pub(crate) fn unexpected(&self, reply: &Value) -> Error {
         let command = self.words.as_slice().first().map_or(&[][..], Vec::as_slice);

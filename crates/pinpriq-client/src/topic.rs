@@ -146,9 +146,7 @@ impl Publish {
         let words = words.terms(&self.terms).option("PRIORITY", self.priority);
         let words = words.option("DEADLINE", self.deadline.map(unix_ms)).span("TTL", self.ttl);
         let request = Request::new(words, Repeat::Never);
-        let reply = self.topic.client.run(&request).await?;
-        let count = reply.integer().and_then(|count| u64::try_from(count).ok());
-        count.ok_or_else(|| request.unexpected(&reply))
+        request.count(&self.topic.client.run(&request).await?)
     }
 }
 

@@ -128,7 +128,10 @@ impl Engine {
         let task = &self.tasks[slot];
         let number = task.number();
         let is_taken = task.kind() == StateKind::Taken;
-        assert!(is_taken || task.cancelled().is_none(), "nobody has task {number} to stop");
+        assert!(
+            is_taken || task.cancelled().is_none(),
+            "task {number} is cancelled, so it is taken"
+        );
         let queue = &self.queues[task.queue];
         if queue.settings.ids == Ids::Sequence {
             let is_number = task.id() == TaskId::Number(number);

@@ -142,7 +142,7 @@ impl Client {
         self.limit_waiting(Some(GLANCE));
         match self.resp.reply() {
             Ok(Value::Push(message)) => Ok(Some(message)),
-            // Nobody waits for a reply.
+            // No request is under way.
             Ok(_) => Err(Trouble::Lost(format!("{} answers what was not asked", self.address))),
             Err(Lost::Broken(error))
                 if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>

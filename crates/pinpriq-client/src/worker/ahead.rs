@@ -383,14 +383,9 @@ impl Ahead {
         };
         let refused = Refused::of(&text, false);
         match owed {
-            Some(Owed::Start(jobs)) if refused.code == "STALE" => {
+            Some(Owed::Start(jobs)) if matches!(&*refused.code, "STALE" | CANCELLED) => {
                 for job in &jobs {
-                    self.end(job);
-                }
-            }
-            Some(Owed::Start(jobs)) if refused.code == CANCELLED => {
-                for job in &jobs {
-                    self.crew.note_cancelled(job, &refused.message);
+                    self.note_not_started(job, &refused);
                 }
             }
             // It is not known to be lost. The next renewal of the leases starts them too.
@@ -406,13 +401,18 @@ impl Ahead {
     /// Ends the functions of those jobs of a start that were called back before it.
     fn note_started(&self, jobs: &[Job], replies: &Value) {
         for (job, reply) in jobs.iter().zip(replies.elements().unwrap_or_default()) {
-            let Value::Error(text) = reply else { continue };
-            let refused = Refused::of(text, false);
-            match &*refused.code {
-                "STALE" => self.end(job),
-                CANCELLED => self.crew.note_cancelled(job, &refused.message),
-                _ => {}
+            if let Value::Error(text) = reply {
+                self.note_not_started(job, &Refused::of(text, false));
             }
+        }
+    }
+
+    /// Ends the function of a job that was called back, or tells it that the task was cancelled.
+    fn note_not_started(&self, job: &Job, refused: &Refused) {
+        match &*refused.code {
+            "STALE" => self.end(job),
+            CANCELLED => self.crew.note_cancelled(job, &refused.message),
+            _ => {}
         }
     }
 
@@ -421,9 +421,7 @@ impl Ahead {
         let word = message.first().and_then(Value::as_bytes);
         if word == Some(b"recall") {
             let receipt = message.get(3).and_then(Value::as_bytes).unwrap_or_default();
-            let is_it = |job: &Job| job.receipt().as_bytes() == receipt;
-            let at = self.arrived.iter().find(|(_, (_, job))| is_it(job)).map(|(at, _)| *at);
-            if let Some((_, job)) = at.and_then(|at| self.arrived.remove(&at)) {
+            if let Some(job) = self.take_arrived(receipt) {
                 self.crew.worker.tell(&job, Happening::Recalled);
             } else if let Some(running) = self.running.get_mut(&Name::from(receipt)) {
                 running.is_called_back = true;
@@ -449,14 +447,19 @@ impl Ahead {
         if let Some(job) = self.crew.held.held(receipt) {
             self.crew.note_cancelled(&job, reason);
         }
-        let is_it = |job: &Job| job.receipt().as_bytes() == receipt;
-        let at = self.arrived.iter().find(|(_, (_, job))| is_it(job)).map(|(at, _)| *at);
-        if let Some((_, job)) = at.and_then(|at| self.arrived.remove(&at)) {
+        if let Some(job) = self.take_arrived(receipt) {
             self.crew.note_cancelled(&job, reason);
             self.free += 1;
             let words = Words::new("RELEASE").bytes(&job.queue).bytes(job.receipt());
             self.ask(&words, Owed::Aside);
         }
+    }
+
+    /// Removes and returns the job with this receipt, if it has arrived and was not started.
+    fn take_arrived(&mut self, receipt: &[u8]) -> Option<Job> {
+        let is_it = |job: &Job| job.receipt().as_bytes() == receipt;
+        let at = self.arrived.iter().find(|(_, (_, job))| is_it(job)).map(|(at, _)| *at)?;
+        self.arrived.remove(&at).map(|(_, job)| job)
     }
 
     /// Returns a number that is smaller for a job that its queue hands out sooner.

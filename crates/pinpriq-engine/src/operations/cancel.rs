@@ -1,9 +1,9 @@
-//! Cancelling: a task that nobody holds ends at once, and the holder of another one is asked to
+//! Cancelling: a task that is not taken ends at once, and the holder of a taken one is asked to
 //! stop.
 //!
-//! Until its lease ends, a task that was cancelled stays taken. It may still be acknowledged. By
-//! all other ends of its lease it leaves its queue, and nothing of that is a failure. Those who end
-//! leases ask here first.
+//! A cancelled task stays taken until its lease ends, and may still be acknowledged. Any other end
+//! of the lease removes it from its queue, which is no failure. The code that ends leases asks here
+//! first.
 
 use crate::engine::{Answered, Engine};
 use crate::memory::packed::Unsaved;
@@ -35,15 +35,13 @@ impl Engine {
         match answer {
             Answer::Moves(_) => {
                 self.leave(slot, Operation::Cancel, Exit::Cancelled);
-                Ok(Some(Reply::State(None)))
+                return Ok(Some(Reply::State(None)));
             }
-            Answer::Nothing => Ok(Some(Reply::State(Some(self.tasks[slot].kind())))),
-            Answer::Stays => {
-                self.ask_to_stop(slot, reason, ends_at)?;
-                Ok(Some(Reply::State(Some(self.tasks[slot].kind()))))
-            }
+            Answer::Stays => self.ask_to_stop(slot, reason, ends_at)?,
+            Answer::Nothing => {}
             other => unreachable!("a cancel is answered {other:?}"),
         }
+        Ok(Some(Reply::State(Some(self.tasks[slot].kind()))))
     }
 
     /// Asks the holder of a task to stop, once for each lease.
@@ -62,7 +60,7 @@ impl Engine {
             self.check_room((reason.len() - former_bytes) as u64)?;
         }
         if task.lease().is_some_and(Lease::is_unstarted) {
-            // The store does not know of it, and it must not be called back any more.
+            // The store does not have this lease yet, and the task must no longer be called back.
             self.begin_lease(slot);
         }
         let task = &self.tasks[slot];

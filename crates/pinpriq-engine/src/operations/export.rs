@@ -112,7 +112,7 @@ impl Engine {
         let queue = &self.queues[slot];
         let mut last = after;
         for (seq, slot) in queue.indexes.by_seq(after, None) {
-            // Elsewhere nobody holds it, which is the end of a task that was cancelled.
+            // A cancelled task ends with its lease, and leases are not exported.
             let is_there = !self.looks_gone(slot) && self.tasks[slot].cancelled().is_none();
             if page.ends_before(is_there) {
                 return Some(ExportPlace::Task(last));

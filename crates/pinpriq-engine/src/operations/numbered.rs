@@ -57,9 +57,6 @@ impl Engine {
             }
             Deed::Release { priority, delay } => {
                 refused(Operation::Release(by), standing, number)?;
-                if self.leave_cancelled(slot, Operation::Release(by)) {
-                    return Ok(Some(Reply::State(None)));
-                }
                 let priority = Assign::To(Some(priority));
                 let amendment = Amendment { priority, ..Amendment::default() };
                 self.check_return(slot, &amendment)?;

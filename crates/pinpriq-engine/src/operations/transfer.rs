@@ -226,15 +226,16 @@ impl Engine {
         Some(kind)
     }
 
-    /// Refuses to bring a task back with a payload for which there is no room. A task whose TTL has
-    /// passed needs none, since it is removed.
+    /// Refuses to bring a task back with a payload for which there is no room. A task that was
+    /// cancelled, or whose TTL has passed, needs none, since it is removed.
     pub(crate) fn check_return(
         &self,
         slot: Slot,
         amendment: &Amendment<'_>,
     ) -> Result<(), Refusal> {
-        let expires_at = expiry(&self.tasks[slot], self.now, amendment);
-        if expires_at.is_some_and(|at| self.now >= at) {
+        let task = &self.tasks[slot];
+        let expires_at = expiry(task, self.now, amendment);
+        if task.cancelled().is_some() || expires_at.is_some_and(|at| self.now >= at) {
             return Ok(());
         }
         self.check_growth(slot, amendment.payload, None)
@@ -276,7 +277,6 @@ impl Engine {
         self.check_amendment(transfer.delay, &transfer.amendment)?;
         let slot = self.find_for(client, transfer.queue, transfer.id, operation)?;
         let state = match slot {
-            Some(slot) if self.leave_cancelled(slot, operation) => None,
             Some(slot) => {
                 self.check_return(slot, &transfer.amendment)?;
                 self.bring_back(slot, operation, transfer.delay, &transfer.amendment, besides)

@@ -369,11 +369,11 @@ pub(crate) fn receive(
             };
             goes_on.then_some(Output::Delivery { client, tasks, popped })
         }
-        Output::Notice(notice) if notice.is_recall() => {
-            let goes_on = dealing.is_none_or(|it| it.call_back(from, notice.receipt));
+        Output::Notice(notice) => {
+            let goes_on =
+                !notice.is_recall() || dealing.is_none_or(|it| it.call_back(from, notice.receipt));
             goes_on.then_some(Output::Notice(notice))
         }
-        Output::Notice(notice) => Some(Output::Notice(notice)),
         Output::Reply { client, request: ASIDE, reply: Reply::Tasks { tasks, popped } }
             if !tasks.is_empty() =>
         {
