@@ -277,6 +277,9 @@ fn trace(progress: &Progress) -> String {
     for (what, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
         let _ = write!(text, ", {what} {count} times");
     }
+    if let Some(ageing) = progress.trace.as_ref().and_then(|trace| trace.aged.ageing) {
+        let _ = write!(text, ", ages by {}", ageing.ms());
+    }
     text
 }
 
