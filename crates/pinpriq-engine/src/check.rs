@@ -132,6 +132,14 @@ impl Engine {
             is_taken || task.cancelled().is_none(),
             "task {number} is cancelled, so it is taken"
         );
+        assert!(
+            is_taken || task.progress_text().is_none(),
+            "task {number} tells its progress, so it is taken"
+        );
+        assert!(
+            task.checkpoint().is_none_or(|checkpoint| !checkpoint.is_empty()),
+            "the checkpoint of task {number} says something"
+        );
         let queue = &self.queues[task.queue];
         if queue.settings.ids == Ids::Sequence {
             let is_number = task.id() == TaskId::Number(number);

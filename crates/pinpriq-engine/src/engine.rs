@@ -560,7 +560,7 @@ impl Engine {
             Command::Release(ref release) => self.release(client, release),
             Command::Bury(ref bury) => self.bury(client, bury),
             Command::Fail(ref fail) => self.fail_held(client, fail),
-            Command::Touch { held, by } => self.touch(client, held, by),
+            Command::Touch(ref touch) => self.touch(client, touch),
             Command::Start { queue, receipt } => {
                 self.start_task(client, queue, receipt)?;
                 Ok(Some(Reply::Done))

@@ -26,6 +26,7 @@ mod limits;
 mod line;
 mod moving;
 mod numbered;
+pub(crate) mod progress;
 mod put;
 pub(crate) mod recall;
 mod reserve;

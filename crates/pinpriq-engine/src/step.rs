@@ -12,6 +12,7 @@ use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::ageing::number_of;
 use crate::operations::fail::Failure;
+use crate::operations::progress::forget_the_way;
 use crate::operations::recall::leave_unstarted;
 use crate::operations::turns::leave_turns;
 use crate::operations::unique::holds_key;
@@ -111,6 +112,9 @@ impl Engine {
         let task = &mut self.tasks[slot];
         let state = change(task);
         let to = state.kind();
+        if from == StateKind::Taken && task.progress_text().is_some() {
+            task.set_progress_text(None);
+        }
         assert!(
             permits(operation, Some(from), Some(to)),
             "{operation:?} cannot move task {} from {from:?} to {to:?}",
@@ -288,13 +292,13 @@ impl Engine {
         match after_ack {
             AfterAck::Delete => self.leave(slot, operation, Exit::Acked),
             AfterAck::Keep => self.shift(slot, operation, Unsaved::Progress, |task| {
-                task.set_cancelled(None);
+                forget_the_way(task);
                 State::Done
             }),
             AfterAck::Zombie(stay) => {
                 let purge_at = self.now.after(stay);
                 self.shift(slot, operation, Unsaved::Progress, |task| {
-                    task.set_cancelled(None);
+                    forget_the_way(task);
                     State::Zombie { purge_at }
                 });
             }
@@ -346,7 +350,7 @@ impl Engine {
 
     /// Records that a task must be reported to the store.
     pub(crate) fn mark(&mut self, slot: Slot, unsaved: Unsaved) {
-        if !self.report.is_wanted() {
+        if !self.report.is_wanted() || unsaved == Unsaved::Nothing {
             return;
         }
         let task = &mut self.tasks[slot];
@@ -479,28 +483,23 @@ impl Engine {
     }
 
     /// Refuses to give a task another payload, or another reason of this many bytes, if there is
-    /// not enough room.
+    /// not enough room. Costs O(1).
     pub(crate) fn check_growth(
         &self,
         slot: Slot,
         payload: Option<&[u8]>,
         reason: Option<usize>,
     ) -> Result<(), Refusal> {
-        self.check_change(slot, payload, reason, None)
+        self.check_change(slot, New { payload, reason, ..New::NOTHING })
     }
 
-    /// Like [`Self::check_growth`], with other headers too. A task that shares its terms must get a
-    /// payload with them.
-    pub(crate) fn check_change(
-        &self,
-        slot: Slot,
-        payload: Option<&[u8]>,
-        reason: Option<usize>,
-        headers: Option<&[u8]>,
-    ) -> Result<(), Refusal> {
-        if payload.is_none() && headers.is_none() && reason.is_none_or(|bytes| bytes == 0) {
+    /// Like [`Self::check_growth`], for all that a task can get. One that shares its terms must get
+    /// a payload with its headers.
+    pub(crate) fn check_change(&self, slot: Slot, new: New<'_>) -> Result<(), Refusal> {
+        if new.is_nothing() {
             return Ok(());
         }
+        let New { payload, reason, headers, progress_text, checkpoint } = new;
         let task = &self.tasks[slot];
         let reason = reason.unwrap_or_else(|| task.reason().map_or(0, |reason| reason.len()));
         // A payload that was left in the store counts too, so a shorter one always fits.
@@ -516,6 +515,14 @@ impl Engine {
         if let Some(headers) = headers {
             current += headers.len() as u64;
             former += task.headers_bytes();
+        }
+        if let Some(text) = progress_text {
+            current += text.len() as u64;
+            former += task.progress_text().map_or(0, |text| text.len() as u64);
+        }
+        if let Some(checkpoint) = checkpoint {
+            current += checkpoint.len() as u64;
+            former += task.checkpoint_bytes();
         }
         if current <= former {
             return Ok(());
@@ -637,6 +644,34 @@ impl Engine {
         if former.shares && !current.shares {
             self.let_go(number);
         }
+    }
+}
+
+/// What a task is about to get in place of what it has, where that takes room.
+#[derive(Clone, Copy)]
+pub(crate) struct New<'a> {
+    pub(crate) payload: Option<&'a [u8]>,
+    /// The bytes of a reason.
+    pub(crate) reason: Option<usize>,
+    pub(crate) headers: Option<&'a [u8]>,
+    pub(crate) progress_text: Option<&'a [u8]>,
+    pub(crate) checkpoint: Option<&'a [u8]>,
+}
+
+impl New<'_> {
+    /// All stays as it is.
+    pub(crate) const NOTHING: Self =
+        Self { payload: None, reason: None, headers: None, progress_text: None, checkpoint: None };
+
+    /// Whether it certainly takes no room.
+    #[inline]
+    fn is_nothing(&self) -> bool {
+        let Self { payload, reason, headers, progress_text, checkpoint } = *self;
+        payload.is_none()
+            && headers.is_none()
+            && reason.is_none_or(|bytes| bytes == 0)
+            && progress_text.is_none_or(<[u8]>::is_empty)
+            && checkpoint.is_none_or(<[u8]>::is_empty)
     }
 }
 

@@ -12,7 +12,7 @@ mod tubes;
 
 pub use self::parts::{
     Ack, Amendment, Assign, Bury, Cancel, Done, End, Fail, Held, HeldBy, Order, Peek, Release,
-    Selection, Sides, Take, TakeMode, Transfer, Update, Wait,
+    Selection, Sides, Take, TakeMode, Touch, Transfer, Update, Wait,
 };
 pub use self::put::{Delay, Put, TimeToLive};
 pub use self::queue::QueueCommand;
@@ -345,10 +345,11 @@ pub enum Command<'a> {
         /// What to take.
         take: Take<'a>,
     },
-    /// Renews or moves the deadline of a lease, or moves the TTL of a ready task.
+    /// Renews or moves the deadline of a lease, or moves the TTL of a ready task. With a lease, it
+    /// also tells how far the work has come.
     #[command(
-        needs = held.queue.each(held.right(), tell), shard = held.queue, disk = Refused, change,
-        step
+        needs = it.held.queue.each(it.held.right(), tell), shard = it.held.queue, disk = Refused,
+        change, step
     )]
     #[letter(27)]
     #[request(
@@ -357,15 +358,7 @@ pub enum Command<'a> {
             "the new deadline in Unix milliseconds, or null if there is none")
         .while_subscribed()
     )]
-    Touch {
-        /// The task.
-        #[flat]
-        held: Held<'a>,
-        /// How much the deadline moves, instead of a whole lease from now.
-        #[letter(1)]
-        #[option]
-        by: Option<Span>,
-    },
+    Touch(Touch<'a>),
     /// Starts a task that was delivered, so that it is not called back. Its lease is like any other
     /// from now on, and begins anew.
     #[command(needs(take = queue), shard = queue, disk = Leases, change)]

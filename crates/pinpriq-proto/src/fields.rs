@@ -149,7 +149,7 @@ pub struct Draft {
 }
 
 /// All fields of a task: first those of replies, in their order, then those that are only exported.
-pub static TASK: [Field; 43] = [
+pub static TASK: [Field; 45] = [
     Field::of("queue", FieldKind::Bytes, "name; for a task in a lane the topic", |it| {
         Value::Bytes(&it.task.queue)
     })
@@ -404,6 +404,22 @@ pub static TASK: [Field; 43] = [
         "why it was cancelled, perhaps empty, in T until its holder stops",
         |it| bytes(it.task.progress.cancelled().map(|cancelled| &cancelled.reason)),
     ),
+    Field::of(
+        "progress",
+        FieldKind::Bytes,
+        "how far the work has come, for people, in T if its holder has said that",
+        |it| bytes(it.task.progress.text()),
+    ),
+    Field::of(
+        "checkpoint",
+        FieldKind::Bytes,
+        "how far the work has come, for who takes it next, if a holder has said that",
+        |it| bytes(it.task.progress.checkpoint()),
+    )
+    .carried(34, |draft, value| {
+        let checkpoint = value.bytes().filter(|bytes| !bytes.is_empty());
+        draft.trace.checkpoint = checkpoint.map(Bytes::from);
+    }),
     Field::of("burial", FieldKind::Number, "its place among those that are buried", |it| match it
         .task
         .progress

@@ -37,6 +37,12 @@ pub const HEADERS_BYTES_MAX: usize = 4_096;
 /// The longest reason of a failure or a burial, in bytes.
 pub const REASON_BYTES_MAX: usize = 1_024;
 
+/// The longest text that a holder gives for the progress of its task, in bytes.
+pub const PROGRESS_BYTES_MAX: usize = 256;
+
+/// The largest checkpoint of a task, in bytes.
+pub const CHECKPOINT_BYTES_MAX: usize = 65_536;
+
 /// The most tasks that one request moves to another queue.
 pub const MOVED_MAX: u32 = 10_000;
 

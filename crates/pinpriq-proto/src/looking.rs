@@ -86,6 +86,9 @@ pub struct LeaseShown {
     /// When the lease ends. Without a deadline it ends with the holder's connection.
     #[letter(4)]
     pub until: Option<Timestamp>,
+    /// What its holder has said about how far the work has come.
+    #[letter(5)]
+    pub progress: Option<Bytes>,
 }
 
 /// What a task waits for, or why a queue has no task to hand out.
@@ -140,6 +143,9 @@ pub enum Reason {
         /// When the lease ends, if it has a deadline.
         #[letter(3)]
         until: Option<Timestamp>,
+        /// What its holder has said about how far the work has come.
+        #[letter(4)]
+        progress: Option<Bytes>,
     },
     /// It was buried.
     #[letter(3)]
@@ -283,10 +289,12 @@ impl Reason {
         let moment = |at: &Option<Timestamp>| at.map_or(Value::Missing, Value::Moment);
         match self {
             Self::Delayed { until } => vec![("until", Value::Moment(*until))],
-            Self::Taken { client, since, until } => {
+            Self::Taken { client, since, until, progress } => {
                 let number = |client: ClientId| Value::Number(client.0 & !ClientId::SECOND);
                 let client = client.map_or(Value::Missing, number);
-                vec![("client", client), ("since", moment(since)), ("until", moment(until))]
+                let progress = progress.as_ref().map_or(Value::Missing, |it| Value::Bytes(it));
+                let (since, until) = (("since", moment(since)), ("until", moment(until)));
+                vec![("client", client), since, until, ("progress", progress)]
             }
             Self::Buried { reason } => {
                 let given = reason.as_ref();

@@ -263,6 +263,10 @@ pub struct Trace {
     pub aged: Aged,
     /// How it was cancelled, while it is taken.
     pub cancelled: Option<Cancelled>,
+    /// How far the work has come, as its holder has said for people. Is never kept in a store.
+    pub progress_text: Option<Bytes>,
+    /// How far the work has come, for who takes it next. It is not empty.
+    pub checkpoint: Option<Bytes>,
 }
 
 /// What is known of a taken task that was cancelled.
@@ -547,6 +551,43 @@ impl Progress {
         self.trace.as_ref()?.cancelled.as_ref()
     }
 
+    /// What its holder has said for people about how far the work has come.
+    #[must_use]
+    pub fn text(&self) -> Option<&Bytes> {
+        self.trace.as_ref()?.progress_text.as_ref()
+    }
+
+    /// How far the work has come, for who takes it next.
+    #[must_use]
+    pub fn checkpoint(&self) -> Option<&Bytes> {
+        self.trace.as_ref()?.checkpoint.as_ref()
+    }
+
+    /// The bytes of its checkpoint.
+    #[must_use]
+    pub fn checkpoint_bytes(&self) -> usize {
+        self.checkpoint().map_or(0, |checkpoint| checkpoint.len())
+    }
+
+    /// Returns it as a store keeps it: without the holder and what it has said.
+    #[must_use]
+    pub fn to_keep(mut self) -> Self {
+        if let State::Taken(lease) = &mut self.state {
+            *lease = lease.to_keep();
+        }
+        self.forget_text();
+        self
+    }
+
+    /// Forgets what its holder has said for people.
+    #[inline]
+    pub fn forget_text(&mut self) {
+        if self.text().is_some() {
+            let trace = self.trace.take();
+            self.trace = trace.and_then(|trace| Trace { progress_text: None, ..*trace }.kept());
+        }
+    }
+
     /// Whether nothing has happened to the task of this number, apart from its priority.
     #[inline]
     #[must_use]
@@ -582,6 +623,8 @@ impl Trace {
         is_held: false,
         aged: Aged::NONE,
         cancelled: None,
+        progress_text: None,
+        checkpoint: None,
     };
 
     /// The trace with this delay and these counts, or none if they say nothing.
@@ -595,9 +638,11 @@ impl Trace {
     #[must_use]
     #[inline]
     pub fn kept(self) -> Option<Box<Self>> {
-        let Self { delay, counts, is_held, aged, ref cancelled } = self;
+        let Self { delay, counts, is_held, aged, ref cancelled, .. } = self;
+        let Self { ref progress_text, ref checkpoint, .. } = self;
         let is_any = !delay.is_zero() || !counts.are_none() || is_held || !aged.is_none();
-        (is_any || cancelled.is_some()).then(|| Box::new(self))
+        let is_on_its_way = cancelled.is_some() || progress_text.is_some() || checkpoint.is_some();
+        (is_any || is_on_its_way).then(|| Box::new(self))
     }
 }
 

@@ -25,6 +25,7 @@ mod line;
 mod looking;
 mod members;
 mod moving;
+mod progress;
 mod put;
 mod queues;
 mod recall;
@@ -315,7 +316,7 @@ impl Model {
             Command::Release(release) => self.release(client, release),
             Command::Bury(bury) => self.bury(client, bury),
             Command::Fail(fail) => self.fail(client, fail),
-            Command::Touch { held, by } => self.touch(client, *held, *by),
+            Command::Touch(touch) => self.touch(client, touch),
             Command::Start { queue, receipt } => self.start_task(client, *queue, *receipt),
             Command::StartAll { queue, receipts } => Ok(Some(self.start_all(*queue, receipts))),
             Command::Dig(transfer) => self.dig(transfer),

@@ -10,7 +10,7 @@ mod besides;
 mod birth;
 mod rare;
 
-use self::besides::{Besides, copied};
+use self::besides::{Besides, UnderWay, copied};
 use self::birth::Birth;
 use crate::memory::payloads::{Kept, Payloads};
 use crate::memory::ranked::Rank;
@@ -168,6 +168,7 @@ impl Task {
         self.set_counts(Counts::NONE);
         self.set_delay(Span::ZERO);
         self.set_aged(Aged::NONE);
+        self.set_progress_text(None);
         if id != TaskId::Number(number) {
             self.besides_mut().own_id = Some(id);
         }
@@ -294,7 +295,8 @@ impl Task {
             besides.set_counts(trace.counts);
             besides.set_held(trace.is_held);
             besides.set_aged(trace.aged);
-            besides.set_cancelled(trace.cancelled);
+            let Trace { cancelled, progress_text: text, checkpoint, .. } = trace;
+            besides.set_under_way(UnderWay { cancelled, text, checkpoint });
         }
     }
 
@@ -578,6 +580,11 @@ impl Task {
         if self.has(PAYLOAD_AWAY) { self.payload_bytes() as u64 } else { 0 }
     }
 
+    /// The length of its checkpoint.
+    pub(crate) fn checkpoint_bytes(&self) -> u64 {
+        self.checkpoint().map_or(0, |checkpoint| checkpoint.len() as u64)
+    }
+
     /// The length of the reason.
     pub(crate) fn reason_bytes(&self) -> u64 {
         self.reason().map_or(0, |reason| reason.len() as u64)
@@ -646,16 +653,14 @@ impl Task {
 
     fn progress_to_keep(&self) -> Progress {
         let mut progress = self.progress();
-        if let State::Taken(lease) = &mut progress.state {
-            if lease.is_unstarted() {
-                // To the store it was never delivered.
-                progress.state = State::Ready;
-                progress.attempts = progress.attempts.saturating_sub(1);
-            } else {
-                *lease = lease.to_keep();
-            }
+        if let State::Taken(lease) = &progress.state
+            && lease.is_unstarted()
+        {
+            // To the store it was never delivered.
+            progress.state = State::Ready;
+            progress.attempts = progress.attempts.saturating_sub(1);
         }
-        progress
+        progress.to_keep()
     }
 
     /// The change that reports what the store does not know yet.

@@ -61,7 +61,8 @@ impl Engine {
             State::Waiting { ready_at } => reasons.push(Reason::Delayed { until: *ready_at }),
             State::Taken(lease) => {
                 let (client, until) = (lease.client(), lease.deadline);
-                reasons.push(Reason::Taken { client, since, until });
+                let progress = task.progress_text().cloned();
+                reasons.push(Reason::Taken { client, since, until, progress });
             }
             State::Buried(_) => reasons.push(Reason::Buried { reason: task.reason().cloned() }),
             State::Zombie { .. } | State::Done => {}

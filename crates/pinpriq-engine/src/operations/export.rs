@@ -122,12 +122,14 @@ impl Engine {
                 continue;
             }
             let task = &self.tasks[slot];
-            page.bytes += task.payload_bytes();
+            page.bytes += task.payload_bytes() + task.checkpoint().map_or(0, |it| it.len());
             let window = self.windows.one(task.number()).map(|window| window.record.until);
             let until = window.filter(|until| *until > self.now);
             page.exported.ends.extend(until.map(|until| (task.number(), until)));
             let mut record = self.tasks.record(slot, queue.names());
             self.show_ageing(task.queue, &mut record);
+            // Leases are not exported, and nor is what goes with them.
+            record.progress.forget_text();
             page.exported.tasks.push(record);
         }
         None

@@ -9,6 +9,8 @@ use crate::memory::slots::Slot;
 use crate::operations::ageing::Tail;
 use crate::operations::arguments::check_reason;
 use crate::operations::held::{be_buried, check_held};
+use crate::operations::progress::check_checkpoint;
+use crate::step::New;
 use crate::transition::{By, Operation};
 use pinpriq_proto::backoff::wait_after;
 use pinpriq_proto::command::{Amendment, Fail};
@@ -43,16 +45,20 @@ impl Engine {
         if let Some(payload) = fail.payload {
             self.check_payload(payload)?;
         }
+        check_checkpoint(fail.checkpoint)?;
         self.moment("the delay", fail.delay.unwrap_or(Span::ZERO))?;
         let (slot, by) = self.hold(client, fail.held, Operation::Fail)?;
         self.check_spent(slot, fail.cost)?;
         if self.stop(slot, Operation::Fail(by), fail.cost) {
             return Ok(Some(Reply::State(None)));
         }
-        self.check_growth(slot, fail.payload, fail.reason.map(<[u8]>::len))?;
+        let Fail { payload, checkpoint, .. } = *fail;
+        let reason = fail.reason.map(<[u8]>::len);
+        self.check_change(slot, New { payload, reason, checkpoint, ..New::NOTHING })?;
         if let Some(payload) = fail.payload {
             self.set_payload(slot, payload);
         }
+        self.note_progress(slot, None, checkpoint);
         self.note_spent(slot, fail.cost);
         let Fail { reason, delay, .. } = *fail;
         let failure = Failure { at: self.now, reason, delay };

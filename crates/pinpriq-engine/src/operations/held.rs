@@ -5,8 +5,10 @@ use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::Slot;
 use crate::operations::arguments::{bad, check_id, check_positive, check_reason, later, quoted};
 use crate::operations::find::{named, not_found};
+use crate::operations::progress::{check_checkpoint, check_progress_text};
+use crate::step::New;
 use crate::transition::{Answer, By, Operation, Standing, answer};
-use pinpriq_proto::command::{Ack, Amendment, Bury, Held, HeldBy, QueueName, Release};
+use pinpriq_proto::command::{Ack, Amendment, Bury, Held, HeldBy, QueueName, Release, Touch};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::settings::AfterAck;
 use pinpriq_proto::task::{Burial, Bytes, ClientId, Lease, Receipt, State, StateKind};
@@ -64,14 +66,16 @@ impl Engine {
     pub(crate) fn release(&mut self, client: ClientId, release: &Release<'_>) -> Answered {
         check_held(release.held)?;
         self.check_amendment(release.delay, &release.amendment)?;
+        check_checkpoint(release.checkpoint)?;
         let (slot, by) = self.hold(client, release.held, Operation::Release)?;
-        let Release { delay, ref amendment, tail, cost, .. } = *release;
+        let Release { delay, ref amendment, tail, cost, checkpoint, .. } = *release;
         self.check_spent(slot, cost)?;
         if self.stop(slot, Operation::Release(by), cost) {
             return Ok(Some(Reply::State(None)));
         }
-        self.check_return(slot, amendment)?;
+        self.check_return(slot, amendment, checkpoint)?;
         self.note_spent(slot, cost);
+        self.note_progress(slot, None, checkpoint);
         Ok(Some(self.release_task((slot, by), delay, amendment, tail)))
     }
 
@@ -144,9 +148,13 @@ impl Engine {
         Ok(Some(Reply::Done))
     }
 
-    pub(crate) fn touch(&mut self, client: ClientId, held: Held<'_>, by: Option<Span>) -> Answered {
+    pub(crate) fn touch(&mut self, client: ClientId, touch: &Touch<'_>) -> Answered {
+        let Touch { held, by, progress, checkpoint } = *touch;
         check_held(held)?;
         check_positive("the span to touch by", by)?;
+        check_progress_text(progress)?;
+        check_checkpoint(checkpoint)?;
+        let tells = progress.is_some() || checkpoint.is_some();
         let (slot, standing) = match held.by {
             HeldBy::Receipt(_) => {
                 let (slot, _) = self.hold(client, held, Operation::Touch)?;
@@ -160,13 +168,20 @@ impl Engine {
             }
         };
         match answer(Operation::Touch(By::Id), standing) {
+            Answer::Stays | Answer::Nothing if tells && standing != Standing::TakenHere => {
+                Err(self.refuse_held(RefusalKind::NotTaken, held))
+            }
             Answer::Stays => {
                 self.check_not_cancelled(slot)?;
                 // Any client may move the TTL of a ready task. Only the holder may move a lease.
                 if standing == Standing::TakenHere {
                     self.note_life(self.tasks[slot].queue);
                 }
-                self.move_deadline(slot, by)
+                let progress_text = progress;
+                self.check_change(slot, New { progress_text, checkpoint, ..New::NOTHING })?;
+                let answer = self.move_deadline(slot, by)?;
+                self.note_progress(slot, progress_text, checkpoint);
+                Ok(answer)
             }
             Answer::Nothing => Ok(Some(Reply::Deadline(None))),
             Answer::Refused(kind) => Err(self.refuse_held(kind, held)),

@@ -12,6 +12,7 @@ use crate::memory::schedules::{Schedule, schedule_bytes};
 use crate::memory::slots::QueueSlot;
 use crate::operations::ageing::check_ageing;
 use crate::operations::arguments::{bad, check_id, check_positive, check_reason, quoted};
+use crate::operations::progress::check_checkpoint;
 use crate::transition::Operation;
 use pinpriq_proto::change::{Change, ScheduleRecord};
 use pinpriq_proto::command::QueueName;
@@ -150,6 +151,7 @@ impl Engine {
         check_positive("the TTR", record.terms.ttr)?;
         self.moment("the TTR", record.terms.ttr.unwrap_or(Span::ZERO))?;
         check_reason(record.progress.reason.as_deref())?;
+        check_checkpoint(record.progress.checkpoint().map(|it| &**it))?;
         record.unique().map_or(Ok(()), |key| check_unique_key(key))?;
         if let Some(Origin { queue, id, .. }) = record.origin() {
             check_name("queue name", queue)?;
@@ -321,7 +323,8 @@ fn content_of(record: &TaskRecord) -> usize {
     let origin = record.origin().map_or(0, Origin::bytes);
     let scheduled = record.scheduled().map_or(0, |scheduled| scheduled.schedule.len());
     let unique = record.unique().map_or(0, |key| key.len() + UNIQUE_OVERHEAD_BYTES);
-    record.payload.len() + record.terms.bytes() + reason + origin + scheduled + unique
+    let texts = reason + record.progress.checkpoint_bytes();
+    record.payload.len() + record.terms.bytes() + texts + origin + scheduled + unique
 }
 
 fn check_unique_key(key: &[u8]) -> Result<(), Refusal> {

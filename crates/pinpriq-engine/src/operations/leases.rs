@@ -145,6 +145,7 @@ impl Engine {
             holder: lease.client(),
             since: self.since(slot),
             until: lease.deadline,
+            progress: task.progress_text().cloned(),
         })
     }
 
@@ -156,8 +157,9 @@ impl Engine {
     }
 }
 
-/// The bytes of the names and the id of a lease.
+/// The bytes of the names, the id and the progress of a lease.
 fn bytes_of(lease: &LeaseShown) -> usize {
     let id = if let TaskId::Given(id) = &lease.id { id.len() } else { 0 };
-    lease.place.queue.len() + lease.member.as_ref().map_or(0, |member| member.len()) + id
+    let texts = [&lease.member, &lease.progress].into_iter().flatten();
+    lease.place.queue.len() + texts.map(|text| text.len()).sum::<usize>() + id
 }

@@ -11,7 +11,7 @@ use crate::memory::packed::Task;
 use crate::memory::share_counts::share_of;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::{bad, check_count, quoted};
-use crate::operations::transfer::begin_again;
+use crate::operations::transfer::forget_failures;
 use crate::operations::within::{Within, not_permitted};
 use crate::transition::Operation;
 use pinpriq_proto::command::QueueName;
@@ -53,7 +53,7 @@ impl Engine {
             }
             self.relocate(slot, (Operation::Move, Exit::Moved), to, |task| {
                 let reason = task.reason().filter(|_| state == StateKind::Buried).cloned();
-                begin_again(task);
+                forget_failures(task);
                 task.set_reason(reason);
             });
             moved += 1;
@@ -94,7 +94,7 @@ impl Engine {
             }
             let expires_at = self.queues[target].settings.ttl.map(|ttl| self.now.after(ttl));
             self.relocate(slot, (Operation::Move, Exit::Moved), target, |task| {
-                begin_again(task);
+                forget_failures(task);
                 task.set_expires_at(expires_at);
                 task.set_origin(None);
             });

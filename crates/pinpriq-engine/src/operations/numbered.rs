@@ -59,7 +59,7 @@ impl Engine {
                 refused(Operation::Release(by), standing, number)?;
                 let priority = Assign::To(Some(priority));
                 let amendment = Amendment { priority, ..Amendment::default() };
-                self.check_return(slot, &amendment)?;
+                self.check_return(slot, &amendment, None)?;
                 Ok(Some(self.release_task((slot, by), delay, &amendment, false)))
             }
             Deed::Bury { priority } => {

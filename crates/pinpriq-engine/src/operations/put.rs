@@ -172,7 +172,12 @@ impl Engine {
         Reply::Count(count)
     }
 
-    fn put_back_one(&mut self, record: TaskRecord) -> bool {
+    fn put_back_one(&mut self, mut record: TaskRecord) -> bool {
+        if record.progress.cancelled().is_some() {
+            // Whoever has cancelled it while it was held for the pop wanted it to end.
+            return false;
+        }
+        record.progress.forget_text();
         let lane = record.lane.as_ref().map(|lane| self.queues.find_lane(lane.number));
         if lane.is_some_and(|lane| lane.is_none_or(|slot| self.has_ended(slot))) {
             return false;

@@ -6,6 +6,7 @@ use crate::memory::slots::Slot;
 use crate::operations::ageing::Tail;
 use crate::operations::arguments::{bad, check_count, check_id, quoted};
 use crate::operations::find::{named, not_found};
+use crate::step::New;
 use crate::transition::{Answer, Operation, Standing, answer};
 use pinpriq_proto::command::{Amendment, Assign, QueueName, Transfer, Update};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
@@ -100,7 +101,7 @@ impl Engine {
         let slot = self.find_for(client, switch.queue, switch.id, Operation::Switch)?;
         let Some(slot) = slot else { unreachable!("a switch always moves") };
         if matches!(to, StateKind::Ready | StateKind::Waiting) {
-            self.check_return(slot, &switch.amendment)?;
+            self.check_return(slot, &switch.amendment, None)?;
             let delay = switch.delay;
             let amendment = &switch.amendment;
             let state = self.bring_back(slot, Operation::Switch, delay, amendment, begin_again);
@@ -170,7 +171,7 @@ impl Engine {
         let parted = headers.and_then(|_| self.shared_payload(slot));
         let payload = update.amendment.payload.or(parted.as_deref());
         let amendment = Amendment { payload, ..update.amendment };
-        self.check_change(slot, payload, None, headers)?;
+        self.check_change(slot, New { payload, headers, ..New::NOTHING })?;
         self.amend_payload(slot, &amendment);
         let unsaved = if headers.is_some() { Unsaved::Whole } else { Unsaved::Progress };
         self.amend(slot, unsaved, |task| {
@@ -226,19 +227,20 @@ impl Engine {
         Some(kind)
     }
 
-    /// Refuses to bring a task back with a payload for which there is no room. A task that was
-    /// cancelled, or whose TTL has passed, needs none, since it is removed.
+    /// Refuses to bring a task back with a payload and a checkpoint for which there is no room. A
+    /// task that was cancelled, or whose TTL has passed, gets no payload, since it is removed. As a
+    /// dead letter it keeps its checkpoint.
     pub(crate) fn check_return(
         &self,
         slot: Slot,
         amendment: &Amendment<'_>,
+        checkpoint: Option<&[u8]>,
     ) -> Result<(), Refusal> {
         let task = &self.tasks[slot];
         let expires_at = expiry(task, self.now, amendment);
-        if task.cancelled().is_some() || expires_at.is_some_and(|at| self.now >= at) {
-            return Ok(());
-        }
-        self.check_growth(slot, amendment.payload, None)
+        let leaves = task.cancelled().is_some() || expires_at.is_some_and(|at| self.now >= at);
+        let payload = amendment.payload.filter(|_| !leaves);
+        self.check_change(slot, New { payload, checkpoint, ..New::NOTHING })
     }
 
     /// Changes a task that stays taken, and its place if it gets another one.
@@ -278,7 +280,7 @@ impl Engine {
         let slot = self.find_for(client, transfer.queue, transfer.id, operation)?;
         let state = match slot {
             Some(slot) => {
-                self.check_return(slot, &transfer.amendment)?;
+                self.check_return(slot, &transfer.amendment, None)?;
                 self.bring_back(slot, operation, transfer.delay, &transfer.amendment, besides)
             }
             None => Some(StateKind::Ready),
@@ -336,9 +338,15 @@ impl Engine {
     }
 }
 
-/// Forgets how often a task was taken and has failed, and why: a client has decided that it begins
-/// again.
-pub(crate) fn begin_again(task: &mut Task) {
+/// Forgets how often a task was taken and has failed, and why, and how far the work has come: a
+/// client has decided that it begins again.
+fn begin_again(task: &mut Task) {
+    forget_failures(task);
+    task.set_checkpoint(None);
+}
+
+/// Forgets how often a task was taken and has failed, and why.
+pub(crate) fn forget_failures(task: &mut Task) {
     task.set_attempts(0);
     task.set_failures(0);
     task.set_reason(None);

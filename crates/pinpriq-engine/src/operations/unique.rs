@@ -159,7 +159,8 @@ impl Engine {
         }
         let former = task.own_bytes() + task.away_bytes();
         let bytes = put.payload.len() + put.terms.bytes();
-        let replaced = task.content_bytes() + task.extras_bytes() + task.reason_bytes();
+        let texts = task.reason_bytes() + task.checkpoint_bytes();
+        let replaced = task.content_bytes() + task.extras_bytes() + texts;
         let current = former - replaced + bytes as u64;
         let is_new = unique.window.is_some() && self.windows.one(task.number()).is_none();
         let id = if let TaskId::Given(id) = task.id() { id.len() } else { 0 };
@@ -184,6 +185,7 @@ impl Engine {
             task.set_expires_at(expires_at);
             task.set_failures(0);
             task.set_reason(None);
+            task.set_checkpoint(None);
             state
         });
         let number = self.tasks[slot].number();

@@ -7,7 +7,7 @@ use pinpriq_engine::{Applied, Engine};
 use pinpriq_proto::change::Header;
 use pinpriq_proto::command::{
     Ack, Command, Delay, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand, QueueName,
-    Selection, Step, Take, TakeMode, TimeToLive, Wait,
+    Selection, Step, Take, TakeMode, TimeToLive, Touch, Wait,
 };
 use pinpriq_proto::export::{Export, ExportPlace};
 use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
@@ -501,9 +501,9 @@ fn time_ends_with_the_year_9999() {
     assert!(matches!(put(10), Reply::Put(_)));
     assert_eq!(refusal(put(11)), RefusalKind::BadArgument);
     assert_eq!(refusal(put(u64::MAX)), RefusalKind::BadArgument);
-    let touch = |by| Command::Touch {
-        held: Held { queue: QUEUE.into(), by: HeldBy::Id(b"1") },
-        by: Some(Span::from_ms(by)),
+    let touch = |by| {
+        let held = Held { queue: QUEUE.into(), by: HeldBy::Id(b"1") };
+        Command::Touch(Touch { by: Some(Span::from_ms(by)), ..Touch::new(held) })
     };
     assert_eq!(refusal(ask(&mut engine, now, touch(1))), RefusalKind::BadArgument);
     engine.handle_timeout(Timestamp::MAX);

@@ -4,7 +4,7 @@ use pinpriq_engine::Engine;
 use pinpriq_proto::change::Header;
 use pinpriq_proto::command::{
     Ack, Amendment, Bury, Command, Fail, Held, HeldBy, Put, QueueCommand, Release, Selection,
-    Sides, Take, TakeMode, Transfer, Update, Wait,
+    Sides, Take, TakeMode, Touch, Transfer, Update, Wait,
 };
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::Limits;
@@ -83,7 +83,7 @@ fn what_changes_tasks_and_leaves_them_is_refused_before_what_takes_them() {
     let sides = Sides::Output;
     let longer = Some(Span::from_ms(60));
     let changes = [
-        Command::Touch { held, by: None },
+        Command::Touch(Touch::new(held)),
         Command::Release(release),
         Command::Bury(Bury::new(held)),
         Command::Fail(Fail::new(held)),

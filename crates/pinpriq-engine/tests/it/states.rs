@@ -10,7 +10,7 @@ use expect_test::expect_file;
 use pinpriq_engine::{Engine, transition_listing};
 use pinpriq_proto::command::{
     Ack, Amendment, Assign, Bury, Cancel, Command, Deed, Delay, Fail, Held, HeldBy, Put,
-    QueueCommand, Release, Selection, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    QueueCommand, Release, Selection, Take, TakeMode, TimeToLive, Touch, Transfer, Update, Wait,
 };
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
@@ -524,7 +524,7 @@ impl Bench {
                 let id = Some(&b"more urgent"[..]);
                 Command::Put(Put { id, priority: Some(-1), ..Put::new(QUEUE, b"other") })
             }
-            "touch" => Command::Touch { held, by: Some(DELAY) },
+            "touch" => Command::Touch(Touch { by: Some(DELAY), ..Touch::new(held) }),
             "start" => {
                 self.now = self.now.after(DELAY);
                 let HeldBy::Receipt(receipt) = by else { return None };

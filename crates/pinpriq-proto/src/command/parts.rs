@@ -213,6 +213,10 @@ pub struct Release<'a> {
     #[letter(4)]
     #[option(COST_SPENT)]
     pub cost: Option<u32>,
+    /// How far the work has come, for who takes it next. Empty removes what is known.
+    #[letter(5)]
+    #[option]
+    pub checkpoint: Option<&'a [u8]>,
 }
 
 /// See [`Command::Bury`].
@@ -277,6 +281,30 @@ pub struct Fail<'a> {
     #[letter(4)]
     #[option(COST_SPENT)]
     pub cost: Option<u32>,
+    /// How far the work has come, for who takes it next. Empty removes what is known.
+    #[letter(5)]
+    #[option]
+    pub checkpoint: Option<&'a [u8]>,
+}
+
+/// See [`Command::Touch`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter, pinpriq_derive::Arguments)]
+pub struct Touch<'a> {
+    /// The task.
+    #[flat]
+    pub held: Held<'a>,
+    /// How much the deadline moves, instead of a whole lease from now.
+    #[letter(1)]
+    #[option]
+    pub by: Option<Span>,
+    /// How far the work has come, for people. Empty removes what is known.
+    #[letter(2)]
+    #[option]
+    pub progress: Option<&'a [u8]>,
+    /// How far the work has come, for who takes it next. Empty removes what is known.
+    #[letter(3)]
+    #[option]
+    pub checkpoint: Option<&'a [u8]>,
 }
 
 /// A move of a task, named by its id, into another state.
@@ -330,7 +358,7 @@ impl<'a> Release<'a> {
     #[must_use]
     pub const fn new(held: Held<'a>) -> Self {
         let (delay, amendment) = (Span::ZERO, Amendment::NONE);
-        Self { held, delay, amendment, tail: false, cost: None }
+        Self { held, delay, amendment, tail: false, cost: None, checkpoint: None }
     }
 }
 
@@ -346,7 +374,15 @@ impl<'a> Fail<'a> {
     /// A fail without options.
     #[must_use]
     pub const fn new(held: Held<'a>) -> Self {
-        Self { held, reason: None, delay: None, payload: None, cost: None }
+        Self { held, reason: None, delay: None, payload: None, cost: None, checkpoint: None }
+    }
+}
+
+impl<'a> Touch<'a> {
+    /// A touch without options.
+    #[must_use]
+    pub const fn new(held: Held<'a>) -> Self {
+        Self { held, by: None, progress: None, checkpoint: None }
     }
 }
 

@@ -51,7 +51,7 @@ pub struct Holder {
 }
 
 /// The fields of a lease.
-pub static LEASE: [Told<LeaseShown>; 9] = [
+pub static LEASE: [Told<LeaseShown>; 10] = [
     Told::of("queue", FieldKind::Bytes, |it, _| Value::Bytes(&it.place.queue)),
     Told::of("member", FieldKind::Bytes, |it, _| bytes(it.member.as_ref())),
     Told::of("id", FieldKind::Id, |it, _| Value::Id(&it.id)),
@@ -69,6 +69,7 @@ pub static LEASE: [Told<LeaseShown>; 9] = [
     },
     Told::of("since", FieldKind::Moment, |it, _| moment(it.since)),
     Told::of("until", FieldKind::Moment, |it, _| moment(it.until)),
+    Told::of("progress", FieldKind::Bytes, |it, _| bytes(it.progress.as_ref())),
 ];
 
 /// The fields of a member of a topic.

@@ -56,6 +56,10 @@ const AGEING: u8 = 24;
 const HEADERS: u8 = 25;
 /// Why a taken task was cancelled, and the deadline of its lease without the grace.
 const CANCELLED: u8 = 26;
+/// How far the work has come, for who takes it next.
+const CHECKPOINT: u8 = 27;
+/// How far the work has come, for people. It is never written to a store.
+const PROGRESS_TEXT: u8 = 28;
 
 /// What an attribute belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -66,7 +70,7 @@ enum Part {
 }
 
 /// All attributes, in the order in which they are written.
-const ATTRIBUTES: [(u8, Part); 26] = [
+const ATTRIBUTES: [(u8, Part); 28] = [
     (ID, Part::Task),
     (KEY, Part::Terms),
     (TTR, Part::Terms),
@@ -87,12 +91,14 @@ const ATTRIBUTES: [(u8, Part); 26] = [
     (START, Part::Progress),
     (AGEING, Part::Progress),
     (CANCELLED, Part::Progress),
+    (CHECKPOINT, Part::Progress),
     (ORIGIN, Part::Task),
     (SCHEDULED, Part::Task),
     (UNIQUE, Part::Task),
     (SHARED, Part::Task),
     (HOLDER, Part::Task),
     (TIED, Part::Task),
+    (PROGRESS_TEXT, Part::Task),
 ];
 
 /// The place of each attribute in `ATTRIBUTES`, counted from 1, by its tag.
@@ -154,6 +160,7 @@ pub fn put_task(out: &mut Vec<u8>, task: &TaskRecord) {
             out.push(TIED);
         }
     }
+    put_attribute(out, PROGRESS_TEXT, task.progress.text(), |out, text| put_bytes(out, text));
     out.push(END);
     put_bytes(out, &task.payload);
 }
@@ -265,9 +272,8 @@ impl<'a> Attributes<'a> {
                     }
                     progress.reason = Some(Arc::from(reason));
                 }
-                BURIAL | DELAY | COUNTS | HELD | START | AGEING | CANCELLED => {
-                    take_rest(tag, input, progress)?;
-                }
+                BURIAL | DELAY | COUNTS | HELD | START | AGEING | CANCELLED | CHECKPOINT
+                | PROGRESS_TEXT => take_rest(tag, input, progress)?,
                 ORIGIN | SCHEDULED | UNIQUE => take_past(tag, input, &mut found.past)?,
                 SHARED => found.shared = true,
                 _ => match &mut progress.state {
@@ -323,15 +329,23 @@ fn take_rest(tag: u8, input: &mut &[u8], progress: &mut Progress) -> Result<(), 
             let delay = unusual(take_span(input)?, &Span::ZERO, "delay")?;
             progress.trace = Trace::of(delay, Counts::NONE);
         }
-        CANCELLED if !matches!(progress.state, State::Taken(_)) => {
-            return Err(Malformed::OutOfRange("cancelled"));
+        CANCELLED | PROGRESS_TEXT if !matches!(progress.state, State::Taken(_)) => {
+            return Err(Malformed::OutOfRange("lease"));
         }
-        HELD | START | AGEING | CANCELLED => {
+        HELD | START | AGEING | CANCELLED | CHECKPOINT | PROGRESS_TEXT => {
             let mut trace = progress.trace.take().map_or(Trace::NONE, |trace| *trace);
             match tag {
                 HELD => trace.is_held = true,
                 START => trace.aged.start = Some(take_moment(input)?),
                 AGEING => trace.aged.ageing = Some(take_span(input)?),
+                CHECKPOINT => {
+                    let checkpoint = unusual(take_bytes(input)?, &&b""[..], "checkpoint")?;
+                    trace.checkpoint = Some(Arc::from(checkpoint));
+                }
+                PROGRESS_TEXT => {
+                    let text = unusual(take_bytes(input)?, &&b""[..], "progress")?;
+                    trace.progress_text = Some(Arc::from(text));
+                }
                 _ => {
                     let reason = Arc::from(take_bytes(input)?);
                     let deadline = take_option(input, take_moment)?;
@@ -432,6 +446,7 @@ fn put_rest(out: &mut Vec<u8>, progress: &Progress) {
         put_bytes(out, reason);
         put_option(out, *deadline, put_moment);
     });
+    put_attribute(out, CHECKPOINT, progress.checkpoint(), |out, bytes| put_bytes(out, bytes));
 }
 
 #[inline(never)]

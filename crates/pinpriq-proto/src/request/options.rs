@@ -14,6 +14,12 @@ pub const AT_SLOT: Opt =
     with("AT", "unix-ms", "A moment that is a slot; the others lie whole distances from it");
 pub const BY: Opt =
     with("BY", "ms", "How much the deadline moves, instead of a whole lease from now");
+/// Its first eight letters tell it from the other options.
+pub const CHECKPOINT: Opt = with(
+    "CHECKPOINT",
+    "bytes",
+    "How far the work has come, for who takes the task next; at most 65,536 bytes, and empty removes it",
+);
 pub const COST: Opt =
     with("COST", "n", "What a take costs: rates and turns count it, 1 unless it is given");
 /// The holder of a task says it.
@@ -61,6 +67,11 @@ pub const PRIORITY: Opt = with(
     "PRIORITY",
     "n|NONE",
     "The lower, the more urgent, 0 by default; a task with none leaves only with its group",
+);
+pub const PROGRESS: Opt = with(
+    "PROGRESS",
+    "text",
+    "How far the work has come, for people who look at it; at most 256 bytes, until the lease ends",
 );
 pub const RECALL: Opt =
     flag("RECALL", "A task is called back for a more urgent one until it is started");
@@ -146,7 +157,7 @@ pub const ONDUP: Opt = with(
 pub struct Opt {
     /// The option word, in capitals.
     pub word: &'static str,
-    /// The word as a number.
+    /// The first eight letters of the word as a number, which no other option has.
     pub letters: u64,
     /// A bit that few other options share.
     pub bit: u64,
@@ -227,7 +238,6 @@ pub const fn with(word: &'static str, value: &'static str, help: &'static str) -
 /// An option without a value.
 #[must_use]
 pub const fn flag(word: &'static str, help: &'static str) -> Opt {
-    assert!(word.len() <= 8, "its number does not tell an option from longer ones");
     let letters = letters(word.as_bytes());
     // The golden ratio times 2^64 spreads the numbers.
     let bit = 1 << (letters.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58);
@@ -249,7 +259,15 @@ impl Opt {
 #[must_use]
 pub fn find(options: &'static [Opt], word: &[u8]) -> Option<&'static Opt> {
     let number = letters(word);
-    options.iter().find(|option| option.letters == number && option.word.len() == word.len())
+    options.iter().find(|option| {
+        option.letters == number && option.word.len() == word.len() && ends_alike(option, word)
+    })
+}
+
+/// Whether the letters that the number leaves out are the same.
+#[inline]
+fn ends_alike(option: &Opt, word: &[u8]) -> bool {
+    word.len() <= 8 || option.word.as_bytes().eq_ignore_ascii_case(word)
 }
 
 #[cfg(test)]
@@ -258,7 +276,8 @@ mod tests {
 
     #[test]
     fn options_are_found_in_any_case_and_by_nothing_else() {
-        static KNOWN: &[Opt] = &[AT, TTL, TTR, COUNT, DELAY, PREFIX, RECEIPT, PRIORITY, WITHMETA];
+        static KNOWN: &[Opt] =
+            &[AT, TTL, TTR, COUNT, DELAY, PREFIX, RECEIPT, PRIORITY, WITHMETA, CHECKPOINT];
         for known in KNOWN {
             let (word, small) = (known.word.to_owned(), known.word.to_ascii_lowercase());
             let mixed = format!("{}{}", &word[..1], &small[1..]);

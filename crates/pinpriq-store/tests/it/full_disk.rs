@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pinpriq_engine::Applied;
 use pinpriq_proto::command::{
-    Ack, Amendment, Command, Held, HeldBy, Put, Release, Selection, Take, TakeMode, Wait,
+    Ack, Amendment, Command, Held, HeldBy, Put, Release, Selection, Take, TakeMode, Touch, Wait,
 };
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, RefusalKind, Reply};
@@ -309,7 +309,7 @@ fn what_makes_no_room_leaves_what_acks_need() {
         for at in 0..20_000 {
             let held = Held { queue: QUEUE.into(), by: HeldBy::Receipt(held[at % 10]) };
             let by = Some(Span::from_ms(1));
-            refused += u64::from(!shard.is_done(Command::Touch { held, by }));
+            refused += u64::from(!shard.is_done(Command::Touch(Touch { by, ..Touch::new(held) })));
         }
         assert!(refused > 0, "renewals never end");
         for _ in 0..10_000 {

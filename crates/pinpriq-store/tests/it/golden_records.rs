@@ -86,6 +86,8 @@ fn full_task() -> TaskRecord {
                 is_held: true,
                 aged: Aged { start: Some(at(9)), ageing: Some(Span::from_ms(300)) },
                 cancelled: Some(Cancelled { reason: text("why"), deadline: Some(at(6_000)) }),
+                progress_text: None,
+                checkpoint: Some(text("c")),
             }
             .kept(),
             state: State::Taken(lease),

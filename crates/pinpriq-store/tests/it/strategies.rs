@@ -73,15 +73,18 @@ fn progress() -> impl Strategy<Value = Progress> {
     let trace = option::of((span(), events, any::<bool>(), aged)).prop_map(|trace| {
         let (delay, (timeouts, releases, buries, kicks), is_held, (start, ageing)) = trace?;
         let counts = Counts { timeouts, releases, buries, kicks };
-        Some(Trace { delay, counts, is_held, aged: Aged { start, ageing }, cancelled: None })
+        Some(Trace { delay, counts, is_held, aged: Aged { start, ageing }, ..Trace::NONE })
     });
     let cancelled = option::of((bytes(), option::of(moment())));
-    let rest = (counts, option::of(bytes()), trace, cancelled, state());
+    let checkpoint = option::of(bytes().prop_filter("it says something", |it| !it.is_empty()));
+    let on_its_way = (cancelled, checkpoint);
+    let rest = (counts, option::of(bytes()), trace, on_its_way, state());
     (option::of(any::<i64>()), any::<u64>(), option::of(moment()), rest).prop_map(
-        |(priority, seq, expires_at, ((attempts, failures), reason, trace, cancelled, state))| {
+        |(priority, seq, expires_at, ((attempts, failures), reason, trace, on_its_way, state))| {
+            let (cancelled, checkpoint) = on_its_way;
             let cancelled = cancelled.filter(|_| matches!(state, State::Taken(_)));
             let cancelled = cancelled.map(|(reason, deadline)| Cancelled { reason, deadline });
-            let trace = Trace { cancelled, ..trace.unwrap_or(Trace::NONE) }.kept();
+            let trace = Trace { cancelled, checkpoint, ..trace.unwrap_or(Trace::NONE) }.kept();
             Progress { priority, seq, expires_at, attempts, failures, reason, trace, state }
         },
     )

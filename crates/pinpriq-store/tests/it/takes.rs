@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pinpriq_proto::command::{
     Ack, Amendment, Assign, Bury, Command, Done, Held, HeldBy, Put, QueueCommand, QueueName,
-    Release, Selection, Take, TakeMode, Update, Wait,
+    Release, Selection, Take, TakeMode, Touch, Update, Wait,
 };
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
@@ -75,7 +75,8 @@ const HARMLESS: &[(&str, Deed)] = &[
     ("an ack", |site, receipt| site.ask(Command::Ack(Ack::new(held(receipt)))).0),
     ("a bury", |site, receipt| site.ask(Command::Bury(Bury::new(held(receipt)))).0),
     ("a touch", |site, receipt| {
-        site.ask(Command::Touch { held: held(receipt), by: Some(Span::from_ms(5)) }).0
+        site.ask(Command::Touch(Touch { by: Some(Span::from_ms(5)), ..Touch::new(held(receipt)) }))
+            .0
     }),
     ("a release with a delay", |site, receipt| release(site, receipt, Span::from_ms(1_000))),
     ("another take", |site, _| site.take(LEASE).0),

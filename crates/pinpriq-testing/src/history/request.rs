@@ -3,7 +3,7 @@
 
 use pinpriq_proto::command::{
     Ack, Amendment, Bury, Command, Delay, Fail, Held, HeldBy, Put, QueueCommand, Release,
-    Selection, Take, TakeMode, TimeToLive, Transfer, Wait,
+    Selection, Take, TakeMode, TimeToLive, Touch, Transfer, Wait,
 };
 use pinpriq_proto::named_limits::{LimitChange, LimitCommand, OrNone};
 use pinpriq_proto::request::parts;
@@ -141,7 +141,7 @@ pub fn bury(queue: &str, receipt: &str) -> Request {
 
 /// Renews a lease.
 pub fn touch(queue: &str, receipt: &str) -> Request {
-    let command = Command::Touch { held: held(queue, receipt), by: None };
+    let command = Command::Touch(Touch::new(held(queue, receipt)));
     Request::of(Operation::Touch { receipt: receipt.to_owned(), by_ms: None }, &command)
 }
 

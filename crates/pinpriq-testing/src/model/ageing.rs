@@ -96,6 +96,7 @@ impl Home {
         let aged = task.progress.aged();
         let ageing = aged.ageing.or_else(|| self.own_ageing(self.settings.ageing_usual));
         age(&mut task, Aged { ageing, ..aged });
+        task.progress.forget_text();
         task
     }
 }

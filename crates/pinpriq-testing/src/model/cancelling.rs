@@ -92,10 +92,4 @@ impl Model {
         let is_cancelled = lease(task).is_some() && task.progress.cancelled().is_some();
         if is_cancelled { Err(RefusalKind::Cancelled) } else { Ok(()) }
     }
-
-    /// An acknowledgement counts for more than a cancel.
-    pub(super) fn forget_cancelled(&mut self, number: u64) {
-        let progress = &mut self.task_mut(number).progress;
-        progress.trace = Trace { cancelled: None, ..trace_of(progress) }.kept();
-    }
 }

@@ -16,6 +16,7 @@ use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::unique::{UNIQUE_BYTES_MAX, WindowRecord, window_bytes};
 
 use super::ageing::ages;
+use super::progress::checkpoint_fits;
 use super::schedules::{Schedule, bytes_of};
 use super::turns::share_of;
 use super::{Answer, Exit, Home, Model, Place, fits, id_fits};
@@ -49,7 +50,7 @@ impl Model {
                     page.shares.push(own);
                 }
                 Record::Task(task) => {
-                    bytes += task.payload.len();
+                    bytes += task.payload.len() + task.progress.checkpoint_bytes();
                     last = ExportPlace::Task(task.progress.seq);
                     let window = self.windows.get(&task.number);
                     page.ends.extend(window.map(|window| (task.number, window.until)));
@@ -264,6 +265,7 @@ impl Model {
         from.terms.check().map_err(|refusal| refusal.kind)?;
         fits(u64::from(from.terms.cost()) <= settings.cost_max)?;
         self.payload_fits(Some(&from.payload))?;
+        checkpoint_fits(from.progress.checkpoint().map(|it| &**it))?;
         self.span_fits(from.terms.ttr, false)?;
         fits(from.progress.reason.as_ref().is_none_or(|reason| reason.len() <= REASON_BYTES_MAX))?;
         fits(from.unique().is_none_or(|key| key_fits(key)))?;

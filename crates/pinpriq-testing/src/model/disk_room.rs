@@ -1,7 +1,7 @@
 //! Which commands are refused, and who blocks, while the disk is nearly full. The caller reports
 //! how full it is.
 
-use pinpriq_proto::command::{Command, Deed, QueueCommand, Share, TakeMode};
+use pinpriq_proto::command::{Command, Deed, QueueCommand, Share, TakeMode, Touch};
 use pinpriq_proto::export::Import;
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::NAME_BYTES_MAX;
@@ -61,7 +61,7 @@ impl Model {
             Command::Numbered { deed: Deed::Take, .. } if self.room != Room::Least => return Ok(()),
             Command::Numbered { deed: Deed::Read | Deed::Delete, .. } => return Ok(()),
             Command::Numbered { .. } => return Err(RefusalKind::Busy),
-            Command::Touch { held, .. } => (&[held.queue.name], held.queue.member),
+            Command::Touch(Touch { held, .. }) => (&[held.queue.name], held.queue.member),
             Command::Bury(bury) => (&[bury.held.queue.name], bury.held.queue.member),
             Command::Fail(fail) => (&[fail.held.queue.name], fail.held.queue.member),
             Command::Move { from, to, .. } => {

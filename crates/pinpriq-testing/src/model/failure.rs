@@ -8,6 +8,8 @@ use pinpriq_proto::task::{Bytes, ClientId, Origin, State, StateKind, reasons};
 use pinpriq_proto::time::{Span, Timestamp};
 
 use super::hold::held_fits;
+use super::progress::checkpoint_fits;
+use super::room::New;
 use super::{Answer, Exit, Model, Place, fits};
 
 impl Model {
@@ -15,13 +17,17 @@ impl Model {
         held_fits(fail.held)?;
         fits(fail.reason.is_none_or(|reason| reason.len() <= REASON_BYTES_MAX))?;
         self.payload_fits(fail.payload)?;
+        checkpoint_fits(fail.checkpoint)?;
         self.span_fits(fail.delay, true)?;
         let number = self.hold(client, fail.held)?;
         self.spent_fits(number, fail.cost)?;
         if self.stop(number, fail.cost) {
             return Ok(Some(Reply::State(None)));
         }
-        self.may_grow(number, fail.payload, fail.reason.map(<[u8]>::len))?;
+        let Fail { payload, checkpoint, .. } = *fail;
+        let reason = fail.reason.map(<[u8]>::len);
+        self.may_change(number, New { payload, reason, checkpoint, ..New::NOTHING })?;
+        self.note_progress(number, None, checkpoint);
         self.note_spent(number, fail.cost);
         if let Some(payload) = fail.payload {
             self.give_payload(number, payload);

@@ -1,13 +1,14 @@
 //! What the holder of a lease does: acknowledge, release, bury, touch. How it got the lease is
 //! described in `take`.
 
-use pinpriq_proto::command::{Ack, Amendment, Bury, Held, HeldBy, QueueName, Release};
-use pinpriq_proto::limits::{NAME_BYTES_MAX, REASON_BYTES_MAX};
+use pinpriq_proto::command::{Ack, Amendment, Bury, Held, HeldBy, QueueName, Release, Touch};
+use pinpriq_proto::limits::{NAME_BYTES_MAX, PROGRESS_BYTES_MAX, REASON_BYTES_MAX};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::settings::AfterAck;
 use pinpriq_proto::task::{ClientId, Receipt, State, reasons};
 use pinpriq_proto::time::{Span, Timestamp};
 
+use super::progress::checkpoint_fits;
 use super::recall::{is_unstarted, start};
 use super::{Answer, Model, fits, id_fits};
 
@@ -91,13 +92,15 @@ impl Model {
     pub(super) fn release(&mut self, client: ClientId, release: &Release<'_>) -> Answer {
         held_fits(release.held)?;
         self.amendment_fits(release.delay, &release.amendment)?;
+        checkpoint_fits(release.checkpoint)?;
         let number = self.hold(client, release.held)?;
         self.spent_fits(number, release.cost)?;
         if self.stop(number, release.cost) {
             return Ok(Some(Reply::State(None)));
         }
-        self.may_return(number, &release.amendment)?;
+        self.may_return_with(number, &release.amendment, release.checkpoint)?;
         self.note_spent(number, release.cost);
+        self.note_progress(number, None, release.checkpoint);
         if release.tail {
             self.last_number += 1;
         }
@@ -164,17 +167,24 @@ impl Model {
         Ok(Some(Reply::Done))
     }
 
-    pub(super) fn touch(&mut self, client: ClientId, held: Held<'_>, by: Option<Span>) -> Answer {
+    pub(super) fn touch(&mut self, client: ClientId, touch: &Touch<'_>) -> Answer {
+        let Touch { held, by, progress, checkpoint } = *touch;
         held_fits(held)?;
         fits(by.is_none_or(|by| !by.is_zero()))?;
+        fits(progress.is_none_or(|text| text.len() <= PROGRESS_BYTES_MAX))?;
+        checkpoint_fits(checkpoint)?;
         if let HeldBy::Id(id) = held.by
             && let Some(number) = self.find(held.queue, id)?
             && !matches!(self.task(number).progress.state, State::Taken(_))
         {
+            if progress.is_some() || checkpoint.is_some() {
+                return Err(RefusalKind::NotTaken);
+            }
             return self.touch_untaken(number, by);
         }
         let number = self.hold(client, held)?;
         self.may_renew(number)?;
+        self.may_tell(number, progress, checkpoint)?;
         let now = self.now;
         let State::Taken(lease) = &mut self.task_mut(number).progress.state else {
             unreachable!("task {number} is held")
@@ -190,6 +200,7 @@ impl Model {
         start(lease);
         let deadline = lease.deadline;
         self.note_due(deadline);
+        self.note_progress(number, progress, checkpoint);
         Ok(Some(Reply::Deadline(deadline)))
     }
 

@@ -84,7 +84,9 @@ impl Model {
             }
             State::Waiting { ready_at } => vec![Reason::Delayed { until: *ready_at }],
             State::Taken(lease) => {
-                vec![Reason::Taken { client: lease.client(), since, until: lease.deadline }]
+                let (client, until) = (lease.client(), lease.deadline);
+                let progress = task.progress.text().cloned();
+                vec![Reason::Taken { client, since, until, progress }]
             }
             State::Buried(_) => vec![Reason::Buried { reason: task.progress.reason.clone() }],
             State::Zombie { .. } | State::Done => Vec::new(),
@@ -208,6 +210,7 @@ impl Model {
             holder: lease.client(),
             since: self.since(task),
             until: lease.deadline,
+            progress: task.progress.text().cloned(),
         })
     }
 }

@@ -4,7 +4,7 @@ use pinpriq_proto::command::QueueName;
 use pinpriq_proto::limits::{MOVED_MAX, NAME_BYTES_MAX};
 use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::settings::Ids;
-use pinpriq_proto::task::{Bytes, StateKind, TaskId, TaskRecord};
+use pinpriq_proto::task::{Bytes, StateKind, TaskId, TaskRecord, Trace};
 
 use super::turns::share_of;
 use super::{Answer, Exit, Home, Model, Place, fits};
@@ -130,7 +130,8 @@ impl Model {
         self.since.extend(since.map(|since| (task.number, since)));
         task.progress.seq = task.number;
         (task.progress.attempts, task.progress.failures) = (0, 0);
-        task.progress.trace = None;
+        let checkpoint = task.progress.checkpoint().cloned();
+        task.progress.trace = Trace { checkpoint, ..Trace::NONE }.kept();
         task.id = self.id_after_move(to, task.number, &task.id);
         task.lane = None;
         if let Place::Queue(name) = to {

@@ -281,6 +281,12 @@ impl Model {
     }
 
     fn put_back_one(&mut self, record: &TaskRecord) -> bool {
+        if record.progress.cancelled().is_some() {
+            return false;
+        }
+        let mut record = record.clone();
+        record.progress.forget_text();
+        let record = &record;
         let place = Place::of(record);
         if record.lane.is_some() && (!self.homes.contains_key(&place) || self.has_ended(&place)) {
             return false;

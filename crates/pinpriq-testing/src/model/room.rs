@@ -83,6 +83,22 @@ impl Kept {
     }
 }
 
+/// What a task is to get in place of what it has.
+#[derive(Clone, Copy)]
+pub(super) struct New<'a> {
+    pub(super) payload: Option<&'a [u8]>,
+    /// The bytes of a reason.
+    pub(super) reason: Option<usize>,
+    pub(super) headers: Option<&'a [u8]>,
+    pub(super) progress_text: Option<&'a [u8]>,
+    pub(super) checkpoint: Option<&'a [u8]>,
+}
+
+impl New<'_> {
+    pub(super) const NOTHING: Self =
+        Self { payload: None, reason: None, headers: None, progress_text: None, checkpoint: None };
+}
+
 impl Model {
     /// Records the payload of a popped task as the engine handed it out. A caller that puts back
     /// anything but the last pop must report each pop.
@@ -136,6 +152,8 @@ impl Model {
             + (self.id_bytes(task)
                 + reason_of(task)
                 + task.progress.cancelled().map_or(0, |cancelled| cancelled.reason.len())
+                + text_of(task)
+                + task.progress.checkpoint_bytes()
                 + origin_of(task)
                 + schedule_of(task)
                 + unique_of(task)) as u64
@@ -185,18 +203,13 @@ impl Model {
         payload: Option<&[u8]>,
         reason: Option<usize>,
     ) -> Result<(), RefusalKind> {
-        self.may_change(number, payload, reason, None)
+        self.may_change(number, New { payload, reason, ..New::NOTHING })
     }
 
-    /// The same of a task that also gets other headers. A copy of a publication gets a payload of
-    /// its own with them.
-    pub(super) fn may_change(
-        &self,
-        number: u64,
-        payload: Option<&[u8]>,
-        reason: Option<usize>,
-        headers: Option<&[u8]>,
-    ) -> Result<(), RefusalKind> {
+    /// The same for all that a task can get. A copy of a publication gets a payload of its own with
+    /// other headers.
+    pub(super) fn may_change(&self, number: u64, new: New<'_>) -> Result<(), RefusalKind> {
+        let New { payload, reason, headers, progress_text, checkpoint } = new;
         let task = self.task(number);
         let reason = reason.unwrap_or_else(|| reason_of(task));
         let shared = self.kept.shares.get(&number);
@@ -217,6 +230,14 @@ impl Model {
             former += task.terms.header_bytes().len() as u64;
             current += headers.len() as u64;
         }
+        if let Some(text) = progress_text {
+            former += text_of(task) as u64;
+            current += text.len() as u64;
+        }
+        if let Some(checkpoint) = checkpoint {
+            former += task.progress.checkpoint_bytes() as u64;
+            current += checkpoint.len() as u64;
+        }
         if current > former { self.has_room(current - former) } else { Ok(()) }
     }
 
@@ -226,14 +247,23 @@ impl Model {
         number: u64,
         amendment: &Amendment<'_>,
     ) -> Result<(), RefusalKind> {
+        self.may_return_with(number, amendment, None)
+    }
+
+    /// The same with a checkpoint, which a task keeps as a dead letter too.
+    pub(super) fn may_return_with(
+        &self,
+        number: u64,
+        amendment: &Amendment<'_>,
+        checkpoint: Option<&[u8]>,
+    ) -> Result<(), RefusalKind> {
         let expires_at = match amendment.ttl {
             Assign::To(ttl) => ttl.map(|ttl| self.now.after(ttl)),
             Assign::Keep => self.task(number).progress.expires_at,
         };
-        if expires_at.is_some_and(|at| at <= self.now) {
-            return Ok(());
-        }
-        self.may_grow(number, amendment.payload, None)
+        let is_over = expires_at.is_some_and(|at| at <= self.now);
+        let payload = amendment.payload.filter(|_| !is_over);
+        self.may_change(number, New { payload, checkpoint, ..New::NOTHING })
     }
 
     /// Gives a task a payload of its own.
@@ -277,6 +307,11 @@ fn content_bytes(task: &TaskRecord, payload: usize) -> u64 {
 /// The length of the reason of a task.
 fn reason_of(task: &TaskRecord) -> usize {
     task.progress.reason.as_ref().map_or(0, |reason| reason.len())
+}
+
+/// The length of what its holder has said about how far the work has come.
+fn text_of(task: &TaskRecord) -> usize {
+    task.progress.text().map_or(0, |text| text.len())
 }
 
 /// The length of the name of the schedule that has put a task.

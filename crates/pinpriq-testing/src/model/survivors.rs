@@ -75,9 +75,7 @@ impl Model {
                 task.progress.state = State::Ready;
                 task.progress.attempts -= 1;
             }
-            if let State::Taken(lease) = &mut task.progress.state {
-                *lease = lease.to_keep();
-            }
+            task.progress = task.progress.to_keep();
             if let Some(first) = self.kept.shares.get(&task.number) {
                 kept.shares.insert(task.number, *first);
                 kept.publications.insert(*first, self.kept.publications[first]);

@@ -284,11 +284,11 @@ impl Model {
         match zombie.map_or(setting, AfterAck::Zombie) {
             AfterAck::Delete => self.leave(number, Exit::Acked),
             AfterAck::Keep => {
-                self.forget_cancelled(number);
+                self.forget_the_way(number);
                 self.shift(number, State::Done);
             }
             AfterAck::Zombie(stay) => {
-                self.forget_cancelled(number);
+                self.forget_the_way(number);
                 self.shift(number, State::Zombie { purge_at: self.now.after(stay) });
             }
         }

@@ -170,6 +170,9 @@ impl Model {
         let due = time::due(task);
         self.note_due(due);
         self.note_held(number, from);
+        if from == StateKind::Taken {
+            self.forget_progress_text(number);
+        }
         if from != to {
             self.since.insert(number, self.now);
         }

@@ -6,6 +6,7 @@ use pinpriq_proto::settings::AfterAck;
 use pinpriq_proto::task::{Burial, ClientId, Counts, State, StateKind, Trace, headers};
 use pinpriq_proto::time::Span;
 
+use super::room::New;
 use super::turns::trace_of;
 use super::{Answer, Exit, Model, fits, id_fits};
 
@@ -30,6 +31,7 @@ impl Model {
         self.amend(number, amendment);
         if begins_again {
             self.forget_failures(number);
+            self.forget_checkpoint(number);
         }
         let ready_at = self.now.after(delay);
         let state = if delay.is_zero() { State::Ready } else { State::Waiting { ready_at } };
@@ -217,7 +219,8 @@ impl Model {
         let shared = self.task(number).payload.clone();
         let own = update.headers.filter(|_| is_copy).map(|_| &*shared);
         let amendment = Amendment { payload: update.amendment.payload.or(own), ..update.amendment };
-        self.may_change(number, amendment.payload, None, update.headers)?;
+        let (payload, headers) = (amendment.payload, update.headers);
+        self.may_change(number, New { payload, headers, ..New::NOTHING })?;
         self.amend(number, &amendment);
         if let Some(headers) = update.headers {
             let task = self.task_mut(number);

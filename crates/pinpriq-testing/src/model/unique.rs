@@ -143,7 +143,8 @@ impl Model {
             self.may_wait(client, WAIT_OVERHEAD_BYTES)?;
         }
         let reason = task.progress.reason.as_ref().map_or(0, |reason| reason.len());
-        let former = task.payload.len() + task.terms.bytes() + reason;
+        let texts = reason + task.progress.checkpoint_bytes();
+        let former = task.payload.len() + task.terms.bytes() + texts;
         let id = if let TaskId::Given(id) = &task.id { id.len() } else { 0 };
         let window = put
             .unique
@@ -168,6 +169,7 @@ impl Model {
         task.progress.expires_at = expires_at;
         (task.progress.failures, task.progress.reason) = (0, None);
         self.set_held(number, false);
+        self.forget_checkpoint(number);
         self.shift(number, state);
         self.open_window(number, put.queue, Some(*unique));
     }

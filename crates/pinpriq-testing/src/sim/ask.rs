@@ -239,6 +239,7 @@ fn check(words: &[Vec<u8>], command: &Command<'_>) {
         (b"RELEASE", Command::Release(release)) => {
             holds(release.held);
             assert_eq!(span("DELAY").unwrap_or(Span::ZERO), release.delay);
+            assert_eq!(option("CHECKPOINT"), release.checkpoint);
             spends(release.cost);
         }
         (b"BURY", Command::Bury(bury)) => {
@@ -249,11 +250,14 @@ fn check(words: &[Vec<u8>], command: &Command<'_>) {
         (b"FAIL", Command::Fail(fail)) => {
             holds(fail.held);
             assert_eq!((option("REASON"), span("DELAY")), (fail.reason, fail.delay));
+            assert_eq!(option("CHECKPOINT"), fail.checkpoint);
             spends(fail.cost);
         }
-        (b"TOUCH", Command::Touch { held, by }) => {
-            holds(held);
-            assert_eq!(span("BY"), by);
+        (b"TOUCH", Command::Touch(touch)) => {
+            holds(touch.held);
+            assert_eq!(span("BY"), touch.by);
+            let told = (option("PROGRESS"), option("CHECKPOINT"));
+            assert_eq!(told, (touch.progress, touch.checkpoint));
         }
         (b"KILL", Command::Kill { queue, ids }) => {
             assert_eq!((*first, &rest[..ids.len()]), (queue.name, ids));

@@ -460,10 +460,11 @@ fn reason(reason: &Reason) -> Wanted {
     let mut fields = vec![("code", word(reason.code()))];
     match reason {
         Reason::Delayed { until } => fields.push(("until", moment(Some(*until)))),
-        Reason::Taken { client, since, until } => fields.extend([
+        Reason::Taken { client, since, until, progress } => fields.extend([
             ("client", holder(*client)),
             ("since", moment(*since)),
             ("until", moment(*until)),
+            ("progress", progress.as_ref().map_or(Null, |text| Text(text.to_vec()))),
         ]),
         Reason::Buried { reason } => {
             let text = reason.as_ref().map_or(Null, |reason| Text(reason.to_vec()));
@@ -554,6 +555,7 @@ fn lease(lease: &LeaseShown) -> Wanted {
         ("door", lease.holder.map_or(Null, |_| Wanted::Anything)),
         ("since", moment(lease.since)),
         ("until", moment(lease.until)),
+        ("progress", lease.progress.as_ref().map_or(Null, |text| Text(text.to_vec()))),
     ])
 }
 

@@ -50,8 +50,19 @@ pub(super) struct Rare {
     pub(super) is_held: bool,
     /// How it ages, if that does not follow from its put and its queue.
     pub(super) aged: Option<Box<Aged>>,
+    /// What has happened while it was taken, if anything has.
+    pub(super) under_way: Option<Box<UnderWay>>,
+}
+
+/// What has happened to a task while it was taken.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UnderWay {
     /// How it was cancelled, while it is taken.
-    pub(super) cancelled: Option<Box<Cancelled>>,
+    pub(super) cancelled: Option<Cancelled>,
+    /// How far the work has come, for people, while it is taken.
+    pub(super) text: Option<Bytes>,
+    /// How far the work has come, for who takes it next.
+    pub(super) checkpoint: Option<Bytes>,
 }
 
 #[cold]
@@ -112,8 +123,10 @@ impl Besides {
         let rare = self.rare.as_ref();
         let is_held = rare.is_some_and(|rare| rare.is_held);
         let aged = rare.and_then(|rare| rare.aged.as_deref()).map_or(Aged::NONE, |aged| *aged);
-        let cancelled = rare.and_then(|rare| rare.cancelled.as_deref()).cloned();
-        Trace { delay, counts: self.counts(), is_held, aged, cancelled }.kept()
+        let under_way = rare.and_then(|rare| rare.under_way.as_deref()).cloned();
+        let UnderWay { cancelled, text, checkpoint } = under_way.unwrap_or_default();
+        let (counts, progress_text) = (self.counts(), text);
+        Trace { delay, counts, is_held, aged, cancelled, progress_text, checkpoint }.kept()
     }
 
     pub(super) fn set_counts(&mut self, counts: Counts) {
@@ -137,11 +150,20 @@ impl Besides {
         }
     }
 
-    pub(super) fn set_cancelled(&mut self, cancelled: Option<Cancelled>) {
-        if cancelled.is_some() || self.rare.is_some() {
-            self.rare.get_or_insert_default().cancelled = cancelled.map(Box::new);
-            self.tidy();
+    #[inline]
+    pub(super) fn set_under_way(&mut self, under_way: UnderWay) {
+        if !under_way.is_nothing() || self.rare.is_some() {
+            self.change_under_way(|it| *it = under_way);
         }
+    }
+
+    /// Changes what has happened while it was taken.
+    #[inline(never)]
+    pub(super) fn change_under_way(&mut self, change: impl FnOnce(&mut UnderWay)) {
+        let under_way = &mut self.rare.get_or_insert_default().under_way;
+        change(under_way.get_or_insert_default());
+        under_way.take_if(|it| it.is_nothing());
+        self.tidy();
     }
 
     /// The terms, with this time to release if it is not kept here.
@@ -193,10 +215,10 @@ impl Besides {
 
 impl Rare {
     fn has_no_past(&self) -> bool {
-        let Self { reason, origin, scheduled, unique, counts, is_held, aged, cancelled, .. } = self;
+        let Self { reason, origin, scheduled, unique, counts, is_held, aged, under_way, .. } = self;
         let is_first = origin.is_none() && scheduled.is_none() && unique.is_none();
         is_first
-            && cancelled.is_none()
+            && under_way.is_none()
             && reason.is_none()
             && counts.are_none()
             && !is_held
@@ -220,7 +242,20 @@ impl Rare {
         let scheduled = self.scheduled.as_ref().map_or(0, |scheduled| scheduled.schedule.len());
         let unique = self.unique.as_ref().map_or(0, |key| key.len() + UNIQUE_OVERHEAD_BYTES);
         let extras = if shares { 0 } else { self.extras_bytes() };
-        let cancelled = self.cancelled.as_ref().map_or(0, |it| it.reason.len());
-        cancelled + reason + origin + scheduled + unique + extras
+        let under_way = self.under_way.as_ref().map_or(0, |it| it.bytes());
+        under_way + reason + origin + scheduled + unique + extras
+    }
+}
+
+impl UnderWay {
+    const fn is_nothing(&self) -> bool {
+        let Self { cancelled, text, checkpoint } = self;
+        cancelled.is_none() && text.is_none() && checkpoint.is_none()
+    }
+
+    fn bytes(&self) -> usize {
+        let reason = self.cancelled.as_ref().map(|cancelled| &cancelled.reason);
+        let all = [reason, self.text.as_ref(), self.checkpoint.as_ref()].into_iter().flatten();
+        all.map(|bytes| bytes.len()).sum()
     }
 }

@@ -1,5 +1,5 @@
-//! What hardly any task has: a hold on its key, an age of its own, a reason, counts, a past and a
-//! unique key.
+//! What hardly any task has: a hold on its key, an age of its own, a reason, counts, a past, a
+//! unique key, and what has happened while it was taken.
 //!
 //! Where that is kept is in `besides.rs`. What it means is not known here.
 
@@ -8,6 +8,7 @@ use pinpriq_proto::task::{Aged, Bytes, Cancelled, Counts, Origin};
 use pinpriq_proto::time::Span;
 
 use super::Task;
+use super::besides::UnderWay;
 
 impl Task {
     /// Whether it holds back the other tasks of its key, if its queue has that.
@@ -56,13 +57,42 @@ impl Task {
     /// How it was cancelled, while it is taken.
     #[inline]
     pub(crate) fn cancelled(&self) -> Option<&Cancelled> {
-        self.besides.as_ref().and_then(|besides| besides.rare.as_ref()?.cancelled.as_deref())
+        self.under_way()?.cancelled.as_ref()
     }
 
     pub(crate) fn set_cancelled(&mut self, cancelled: Option<Cancelled>) {
         if cancelled.is_some() || self.cancelled().is_some() {
-            self.besides_mut().set_cancelled(cancelled);
+            self.besides_mut().change_under_way(|it| it.cancelled = cancelled);
         }
+    }
+
+    /// How far the work has come, for people, while it is taken.
+    #[inline]
+    pub(crate) fn progress_text(&self) -> Option<&Bytes> {
+        self.under_way()?.text.as_ref()
+    }
+
+    pub(crate) fn set_progress_text(&mut self, text: Option<Bytes>) {
+        if text.is_some() || self.progress_text().is_some() {
+            self.besides_mut().change_under_way(|it| it.text = text);
+        }
+    }
+
+    /// How far the work has come, for who takes it next.
+    #[inline]
+    pub(crate) fn checkpoint(&self) -> Option<&Bytes> {
+        self.under_way()?.checkpoint.as_ref()
+    }
+
+    pub(crate) fn set_checkpoint(&mut self, checkpoint: Option<Bytes>) {
+        if checkpoint.is_some() || self.checkpoint().is_some() {
+            self.besides_mut().change_under_way(|it| it.checkpoint = checkpoint);
+        }
+    }
+
+    #[inline]
+    fn under_way(&self) -> Option<&UnderWay> {
+        self.besides.as_ref()?.rare.as_ref()?.under_way.as_deref()
     }
 
     /// Counts what has happened to it.

@@ -2,7 +2,7 @@
 
 use pinpriq_proto::change::Change;
 use pinpriq_proto::command::{
-    Command, Held, HeldBy, Put, QueueCommand, Release, Sides, TimeToLive,
+    Command, Held, HeldBy, Put, QueueCommand, Release, Sides, TimeToLive, Touch,
 };
 use pinpriq_proto::fanout::{Deadline, MemberCommand};
 use pinpriq_proto::limits::{Limits, STEPS_PER_TIMEOUT};
@@ -45,10 +45,9 @@ fn i1_a_member_that_missed_a_publication_has_ended() {
     bench.join_for("t", "a", Some(10_000));
     bench.publish("t", "taken");
     let receipt = bench.take("t", "a", 1)[0].receipt().unwrap();
-    bench.ask(Command::Touch {
-        held: Held { queue: lane("t", "a"), by: HeldBy::Receipt(receipt) },
-        by: Some(Span::from_ms(99_000)),
-    });
+    let held = Held { queue: lane("t", "a"), by: HeldBy::Receipt(receipt) };
+    let by = Some(Span::from_ms(99_000));
+    bench.ask(Command::Touch(Touch { by, ..Touch::new(held) }));
     for _ in 0..3 * STEPS_PER_TIMEOUT {
         let ttl = TimeToLive::For(Span::from_ms(10_000));
         let put = Put::new(b"others", b"");

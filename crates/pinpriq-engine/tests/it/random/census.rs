@@ -199,7 +199,7 @@ impl Census {
                     self.cell("arrive by import or from another queue", "X");
                 }
             }
-            Command::Touch { held, .. } => self.note_held(model, client, "touch", *held),
+            Command::Touch(touch) => self.note_held(model, client, "touch", touch.held),
             Command::Start { queue, receipt } => {
                 self.note_receipts(model, client, "start", (*queue, &[*receipt]));
             }

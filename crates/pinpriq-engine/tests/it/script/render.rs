@@ -191,6 +191,7 @@ impl Names {
             let _ = write!(text, " of {}", quoted(member));
         }
         let _ = write!(text, ", {}", self.holder(lease.holder, lease.since, lease.until));
+        text.push_str(&tells(lease.progress.as_ref()));
         text
     }
 
@@ -215,8 +216,9 @@ impl Names {
             let code = reason.code();
             parts.push(match reason {
                 Reason::Delayed { until } => format!("{code} until {}", until.ms()),
-                Reason::Taken { client, since, until } => {
-                    format!("{code} {}", self.holder(*client, *since, *until))
+                Reason::Taken { client, since, until, progress } => {
+                    let holder = self.holder(*client, *since, *until);
+                    format!("{code} {holder}{}", tells(progress.as_ref()))
                 }
                 Reason::Buried { reason: Some(reason) } => format!("{code} {}", quoted(reason)),
                 Reason::Limit { taken, most } => format!("{code} {taken} of {most}"),
@@ -277,6 +279,9 @@ fn trace(progress: &Progress) -> String {
     for (what, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
         let _ = write!(text, ", {what} {count} times");
     }
+    if let Some(checkpoint) = progress.checkpoint() {
+        let _ = write!(text, ", checkpoint {}", quoted(checkpoint));
+    }
     if let Some(ageing) = progress.trace.as_ref().and_then(|trace| trace.aged.ageing) {
         let _ = write!(text, ", ages by {}", ageing.ms());
     }
@@ -322,6 +327,7 @@ fn whole(task: &TaskRecord) -> String {
                 |at| format!(", until {}", at.ms()),
             );
             text.push_str(&until);
+            text.push_str(&tells(task.progress.text()));
             if let Some(cancelled) = task.progress.cancelled() {
                 let _ = write!(text, ", cancelled {}", quoted(&cancelled.reason));
             }
@@ -352,6 +358,11 @@ fn whole(task: &TaskRecord) -> String {
         };
     }
     text
+}
+
+/// What a holder has said for people about how far the work has come.
+fn tells(progress: Option<&Bytes>) -> String {
+    progress.map_or_else(String::new, |text| format!(", tells {}", quoted(text)))
 }
 
 fn place(place: &LeasePlace) -> String {

@@ -5,7 +5,7 @@ use crate::users::Rule;
 use pinpriq_proto::change::ScheduleRecord;
 use pinpriq_proto::command::{
     Ack, Amendment, Assign, Bury, Delay, Fail, Peek, QueueName, Release, Selection, Sides, Take,
-    TakeMode, TimeToLive, Transfer, Update, Wait,
+    TakeMode, TimeToLive, Touch, Transfer, Update, Wait,
 };
 use pinpriq_proto::command::{Command, Done, Held, HeldBy, Put, QueueCommand, Share, Step};
 use pinpriq_proto::export::Import;
@@ -102,10 +102,10 @@ fn table() -> Vec<(Command<'static>, &'static str)> {
         (Command::Release(Release { amendment: AMENDMENT, ..Release::new(HELD) }), "take:q"),
         (Command::Fail(Fail::new(HELD)), "take:q"),
         (Command::Bury(Bury::new(HELD)), "take:q"),
-        (Command::Touch { held: HELD, by: None }, "take:q"),
+        (Command::Touch(Touch::new(HELD)), "take:q"),
         (Command::Start { queue: HELD.queue, receipt: RECEIPT }, "take:q"),
         (Command::StartAll { queue: LANE, receipts: &[RECEIPT] }, "take:topic"),
-        (Command::Touch { held: Held { by: HeldBy::Id(b"1"), ..HELD }, by: None }, "manage:q"),
+        (Command::Touch(Touch::new(Held { by: HeldBy::Id(b"1"), ..HELD })), "manage:q"),
         (
             Command::Update(Update {
                 amendment: AMENDMENT,

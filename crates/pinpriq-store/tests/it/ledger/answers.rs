@@ -1,7 +1,7 @@
 //! An engine on a fenced log: no owner of the past says anything that its successor makes untrue.
 
 use pinpriq_proto::command::{
-    Ack, Command, Held, HeldBy, Put, QueueName, Selection, Take, TakeMode, Wait,
+    Ack, Command, Held, HeldBy, Put, QueueName, Selection, Take, TakeMode, Touch, Wait,
 };
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
@@ -69,7 +69,7 @@ fn idle_commands() -> Vec<Command<'static>> {
     vec![
         Command::Kill { queue: NAME, ids: &[b"77"] },
         Command::Ack(Ack::new(held)),
-        Command::Touch { held, by: None },
+        Command::Touch(Touch::new(held)),
         Command::Transaction(&[]),
         Command::Within { names: &[], command: &Command::Redrive { queue: NAME, count: 1 } },
     ]

@@ -1,6 +1,6 @@
 //! Chooses what holders of leases do with their tasks.
 
-use pinpriq_proto::command::{Ack, Bury, Command, Fail, Held, HeldBy, Release};
+use pinpriq_proto::command::{Ack, Bury, Command, Fail, Held, HeldBy, Release, Touch};
 use pinpriq_proto::task::Receipt;
 
 use super::Chooser;
@@ -17,9 +17,11 @@ impl Chooser<'_> {
         let payload = changes_payload.then(|| self.payload());
         let (payload, reason) = (payload.as_deref(), self.reason());
         let cost = self.once_in(6).then(|| self.cost());
+        let checkpoint = self.checkpoint();
+        let checkpoint = checkpoint.as_deref();
         if is_failure {
             let fail = Fail { reason, delay: self.maybe_span(4), payload, ..Fail::new(held) };
-            return Ask::of(&Command::Fail(Fail { cost, ..fail }));
+            return Ask::of(&Command::Fail(Fail { cost, checkpoint, ..fail }));
         }
         Ask::of(&match kind {
             0..=4 => {
@@ -34,10 +36,25 @@ impl Chooser<'_> {
                 let (delay, amendment) = (change.delay, change.amendment());
                 let release = Release { delay, amendment, cost, ..Release::new(held) };
                 let tail = self.once_in(4);
-                return Ask::of(&Command::Release(Release { tail, ..release }));
+                return Ask::of(&Command::Release(Release { tail, checkpoint, ..release }));
             }
             9 => Command::Bury(Bury { payload, reason, cost, ..Bury::new(held) }),
-            _ => Command::Touch { held, by: self.maybe_span(2) },
+            _ => {
+                let by = self.maybe_span(2);
+                let progress = self.once_in(2).then_some(&b"half of it"[..]);
+                Command::Touch(Touch { by, progress, checkpoint, ..Touch::new(held) })
+            }
         })
+    }
+
+    /// How far the work has come, if the holder says that. Some are large, and some remove it.
+    fn checkpoint(&mut self) -> Option<Vec<u8>> {
+        let length = match self.dice.below(16) {
+            0 => 0,
+            1 => 5_000,
+            2..=5 => self.dice.below(40),
+            _ => return None,
+        };
+        Some(vec![b'c'; usize::try_from(length).unwrap_or(0)])
     }
 }

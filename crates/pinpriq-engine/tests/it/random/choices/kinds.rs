@@ -4,11 +4,12 @@
 use pinpriq_proto::choosing::Chosen;
 use pinpriq_proto::command::{
     Ack, Bury, Cancel, Command, Deed, Delay, Done, Fail, Held, HeldBy, Peek, Put, QueueCommand,
-    QueueName, Release, Reserve, Selection, Share, Sides, Step, Take, TakeMode, TimeToLive,
+    QueueName, Release, Reserve, Selection, Share, Sides, Step, Take, TakeMode, TimeToLive, Touch,
     Transfer, Update, Wait,
 };
 use pinpriq_proto::export::{Export, Import};
 use pinpriq_proto::fanout::{MemberCommand, Publish};
+use pinpriq_proto::limits::{CHECKPOINT_BYTES_MAX, PROGRESS_BYTES_MAX};
 use pinpriq_proto::looking::{Leases, Scan};
 use pinpriq_proto::named_limits::{LimitChange, LimitCommand};
 use pinpriq_proto::names::{NamePattern, NamesPage};
@@ -19,6 +20,9 @@ use pinpriq_proto::task::{Receipt, StateKind, TaskRecord};
 use pinpriq_proto::time::Span;
 
 use super::Chooser;
+
+/// One byte longer than the largest checkpoint, and different from payloads.
+static BYTES: [u8; CHECKPOINT_BYTES_MAX + 1] = [b'c'; CHECKPOINT_BYTES_MAX + 1];
 
 /// Queues, or topics and a member.
 type Several = (&'static [&'static [u8]], Option<&'static [u8]>);
@@ -107,7 +111,8 @@ chosen! {
     Release<'static>: |by, _| {
         let (amendment, tail) = (by.amendment(), by.dice.once_in(4));
         let (delay, cost) = (by.delay(), by.spent());
-        Release { delay, amendment, tail, cost, ..Release::new(by.held()) }
+        let checkpoint = by.checkpoint();
+        Release { delay, amendment, tail, cost, checkpoint, ..Release::new(by.held()) }
     };
     Fail<'static>: |by, _| {
         let held = if by.dice.once_in(3) {
@@ -117,7 +122,12 @@ chosen! {
             by.held()
         };
         let (payload, reason) = (by.payload(), by.reason());
-        Fail { reason, delay: by.maybe_span(), payload, cost: by.spent(), ..Fail::new(held) }
+        let (delay, cost, checkpoint) = (by.maybe_span(), by.spent(), by.checkpoint());
+        Fail { reason, delay, payload, cost, checkpoint, ..Fail::new(held) }
+    };
+    Touch<'static>: |by, _| {
+        let (progress, checkpoint) = (by.progress_text(), by.checkpoint());
+        Touch { by: by.maybe_span(), progress, checkpoint, ..Touch::new(by.held()) }
     };
     u32: |by, field| match field {
         // Credit.
@@ -194,7 +204,8 @@ impl Chooser<'_> {
             "Numbered" => 12,
             "Start" | "StartAll" if self.memory.receipts.is_empty() => 0,
             "Ack" | "Release" | "PutBack" => 10,
-            "Bury" | "Touch" | "Switch" | "Await" | "Move" | "Schedule" | "Share" => 8,
+            "Touch" => 12,
+            "Bury" | "Switch" | "Await" | "Move" | "Schedule" | "Share" => 8,
             "Peek" | "Dig" | "Restart" | "Update" | "Subscribe" | "Credit" => 6,
             "TakeDone" | "Kill" | "Cancel" | "Snatch" | "Member" | "Redrive" | "Explain"
             | "Reserve" | "Import" => 4,
@@ -292,6 +303,21 @@ impl Chooser<'_> {
             self.about.queues = Some(self.some_queues());
         }
         self.about.queues.unwrap()
+    }
+
+    /// How far the work has come, for people. Some are too long.
+    fn progress_text(&mut self) -> Option<&'static [u8]> {
+        const MOST: usize = PROGRESS_BYTES_MAX;
+        let length = self.dice.pick(&[0, 4, 4, 9, MOST, MOST + 1]);
+        self.dice.once_in(2).then(|| &BYTES[..length])
+    }
+
+    /// How far the work has come, for who takes the task next. Some are too large.
+    fn checkpoint(&mut self) -> Option<&'static [u8]> {
+        const MOST: usize = CHECKPOINT_BYTES_MAX;
+        let length = self.dice.pick(&[0, 1, 4, 4, 7, 300, 3_000, MOST + 1]);
+        let length = if self.dice.once_in(40) { MOST } else { length };
+        self.dice.once_in(3).then(|| &BYTES[..length])
     }
 
     /// The tasks of a pop.

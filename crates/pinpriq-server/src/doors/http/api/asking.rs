@@ -4,9 +4,9 @@ use super::super::exchange::Asked;
 use super::super::problem::Problem;
 use super::given::Values;
 use super::names::decode;
-use super::route::{Body, Route, Word, options_of, words_of};
+use super::route::{Body, Route, Word, has_checkpoint, options_of, words_of};
 use pinpriq_proto::request::options::{
-    DONE, HEADERS, MEMBER, Opt, PAYLOAD, UNIQUE, WINDOW, WITHMETA,
+    CHECKPOINT, DONE, HEADERS, MEMBER, Opt, PAYLOAD, UNIQUE, WINDOW, WITHMETA,
 };
 use pinpriq_proto::request::spec::Spec;
 use pinpriq_proto::request::table::TABLE;
@@ -61,7 +61,8 @@ impl Request<'_> {
         }
         let spec = &TABLE[asked.entry];
         if self.route.body == Body::Payload && !self.route.words.contains(&Word::Payload) {
-            asked.option(PAYLOAD, self.optional_payload()?);
+            let body = if self.is_checkpoint(spec)? { CHECKPOINT } else { PAYLOAD };
+            asked.option(body, self.optional_payload()?);
         }
         if self.route.body == Body::Payload && !self.headers.is_empty() {
             let headers = self.headers.iter().map(|(name, value)| (name.as_bytes(), &**value));
@@ -81,6 +82,16 @@ impl Request<'_> {
             None => Err(Problem::bad(
                 "the body is the payload, and there is none: ?payload=empty puts an empty one",
             )),
+        }
+    }
+
+    /// Whether the body is a checkpoint rather than the payload.
+    fn is_checkpoint(&mut self, spec: &Spec) -> Result<bool, Problem> {
+        let body = if has_checkpoint(spec) { self.values.bytes("body")? } else { None };
+        match body.as_deref() {
+            None | Some(b"payload") => Ok(false),
+            Some(b"checkpoint") => Ok(true),
+            Some(_) => Err(Problem::bad("body is `payload` or `checkpoint`")),
         }
     }
 

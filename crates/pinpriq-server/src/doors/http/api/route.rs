@@ -4,7 +4,7 @@ use axum::http::Method;
 
 use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{
-    COUNT, CURSOR, DONE, HEADERS, MEMBER, Opt, PAYLOAD, PREFIX, WITHMETA, with,
+    CHECKPOINT, COUNT, CURSOR, DONE, HEADERS, MEMBER, Opt, PAYLOAD, PREFIX, WITHMETA, with,
 };
 use pinpriq_proto::request::spec::{Spec, Word as Shape};
 use pinpriq_proto::request::table::TABLE;
@@ -199,6 +199,18 @@ pub(super) const CONTAINS: Opt = with("CONTAINS", "text", "Only names that have 
 /// How many of them come before the page.
 pub(super) const OFFSET: Opt = with("OFFSET", "number", "How many to leave out at the beginning");
 
+/// What the body of a request is.
+const BODY: Opt = with(
+    "BODY",
+    "payload|checkpoint",
+    "What the body is: a new payload (the default) or a checkpoint",
+);
+
+/// Whether the body of a command can be a checkpoint.
+pub(super) fn has_checkpoint(spec: &Spec) -> bool {
+    spec.options.contains(&CHECKPOINT) && spec.options.contains(&PAYLOAD)
+}
+
 /// The options of a route that are given by name.
 pub(crate) fn options_of(route: &Route) -> Vec<Opt> {
     let mut options: Vec<Opt> = Vec::new();
@@ -222,6 +234,9 @@ pub(crate) fn options_of(route: &Route) -> Vec<Opt> {
             if !is_elsewhere && !options.contains(option) {
                 options.push(*option);
             }
+        }
+        if has_checkpoint(spec) && route.body == Body::Payload {
+            options.push(BODY);
         }
     }
     options
