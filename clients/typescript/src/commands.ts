@@ -62,8 +62,17 @@ export interface Options {
   readonly zombieMs?: number | undefined;
   /** Behind all others of its priority, instead of its old place. */
   readonly tail?: boolean | undefined;
+  /**
+   * How far the work has come, for who takes the task next; at most 65,536 bytes, and empty
+   * removes it.
+   */
+  readonly checkpoint?: string | undefined;
   /** How much the deadline moves, instead of a whole lease from now. */
   readonly byMs?: number | undefined;
+  /**
+   * How far the work has come, for people who look at it; at most 256 bytes, until the lease ends.
+   */
+  readonly progress?: string | undefined;
   /** The receipt, which a taken task needs. */
   readonly receipt?: string | undefined;
   /** Where the page begins: 0, or the cursor that came with the page before. */
@@ -141,7 +150,9 @@ const SEND: {
   payload: (words, value) => words.option("PAYLOAD", value),
   zombieMs: (words, value) => words.span("ZOMBIE", value),
   tail: (words, value) => words.flag("TAIL", value),
+  checkpoint: (words, value) => words.option("CHECKPOINT", value),
   byMs: (words, value) => words.span("BY", value),
+  progress: (words, value) => words.option("PROGRESS", value),
   receipt: (words, value) => words.option("RECEIPT", value),
   cursor: (words, value) => words.option("CURSOR", value),
   graceMs: (words, value) => words.span("GRACE", value),
@@ -254,7 +265,9 @@ export function ack(
   return send(new Words("ACK", queue).held(held), options, ACK);
 }
 
-const RELEASE = ["delayMs", "ttlMs", "priority", "payload", "tail", "cost", "member"] as const;
+const RELEASE = [
+  "delayMs", "ttlMs", "priority", "payload", "tail", "cost", "checkpoint", "member",
+] as const;
 /** The options of `RELEASE`. */
 export type ReleaseOptions = Of<typeof RELEASE>;
 
@@ -272,7 +285,7 @@ export function bury(queue: string, held: Held, options: BuryOptions = {}): Word
   return send(new Words("BURY", queue).held(held), options, BURY);
 }
 
-const FAIL = ["reason", "delayMs", "payload", "cost", "member"] as const;
+const FAIL = ["reason", "delayMs", "payload", "cost", "checkpoint", "member"] as const;
 /** The options of `FAIL`. */
 export type FailOptions = Of<typeof FAIL>;
 
@@ -284,7 +297,7 @@ export function fail(queue: string, held: Held, options: FailOptions = {}): Word
   return send(new Words("FAIL", queue).held(held), options, FAIL);
 }
 
-const TOUCH = ["byMs", "member"] as const;
+const TOUCH = ["byMs", "progress", "checkpoint", "member"] as const;
 /** The options of `TOUCH`. */
 export type TouchOptions = Of<typeof TOUCH>;
 

@@ -47,6 +47,10 @@ export interface TaskMeta {
   readonly headers: Readonly<Record<string, string>>;
   /** Why it was cancelled, perhaps empty, in T until its holder stops. */
   readonly cancelled: string | null;
+  /** How far the work has come, for people, in T if its holder has said that. */
+  readonly progress: string | null;
+  /** How far the work has come, for who takes it next, if a holder has said that. */
+  readonly checkpoint: string | null;
   /** Where it comes from if it is a dead letter. */
   readonly origin: Origin | null;
 }
@@ -74,6 +78,8 @@ export function metaOf(map: ReplyMap): TaskMeta {
     slot: numberOrNull(map["slot"]),
     headers: textsOf(map["headers"]),
     cancelled: textOrNull(map["cancelled"]),
+    progress: textOrNull(map["progress"]),
+    checkpoint: textOrNull(map["checkpoint"]),
     origin: originOf(map),
   };
 }

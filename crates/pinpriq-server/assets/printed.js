@@ -172,4 +172,6 @@ export const FIELDS = [
   { name: "slot", kind: "moment" },
   { name: "headers", kind: "text" },
   { name: "cancelled", kind: "text" },
+  { name: "progress", kind: "text" },
+  { name: "checkpoint", kind: "text" },
 ];

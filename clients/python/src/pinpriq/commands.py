@@ -42,7 +42,9 @@ OPTIONS = {
     "state": ("STATE", "state"),
     "zombie": ("ZOMBIE", "span"),
     "tail": ("TAIL", "switch"),
+    "checkpoint": ("CHECKPOINT", "option"),
     "by": ("BY", "span"),
+    "progress": ("PROGRESS", "option"),
     "receipt": ("RECEIPT", "option"),
     "count": ("COUNT", "option"),
     "grace": ("GRACE", "span"),
@@ -264,6 +266,9 @@ class ReleaseOptions(TypedDict, total=False):
     tail: bool
     #: What the task did cost, for rates, instead of the cost of its put.
     cost: int | None
+    #: How far the work has come, for who takes the task next; at most 65,536 bytes, and empty
+    #: removes it.
+    checkpoint: Name | None
 
 
 def release(
@@ -316,6 +321,9 @@ class FailOptions(BuryOptions, total=False):
 
     #: How long the task waits before it can be taken.
     delay: Span | None
+    #: How far the work has come, for who takes the task next; at most 65,536 bytes, and empty
+    #: removes it.
+    checkpoint: Name | None
 
 
 def fail(
@@ -341,6 +349,12 @@ class TouchOptions(TypedDict, total=False):
 
     #: How much the deadline moves, instead of a whole lease from now.
     by: Span | None
+    #: How far the work has come, for people who look at it; at most 256 bytes, until the lease
+    #: ends.
+    progress: Name | None
+    #: How far the work has come, for who takes the task next; at most 65,536 bytes, and empty
+    #: removes it.
+    checkpoint: Name | None
 
 
 def touch(

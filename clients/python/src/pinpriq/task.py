@@ -73,5 +73,9 @@ class Task:
     headers: dict[str, str] = field(default_factory=dict)
     #: Why it was cancelled, perhaps empty, in T until its holder stops.
     cancelled: str | None = None
+    #: How far the work has come, for people, in T if its holder has said that.
+    progress: str | None = None
+    #: How far the work has come, for who takes it next, if a holder has said that.
+    checkpoint: str | None = None
     #: Where a dead letter comes from.
     origin: Origin | None = None

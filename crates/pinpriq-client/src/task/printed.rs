@@ -63,6 +63,10 @@ pub struct Task {
     pub headers: BTreeMap<String, Name>,
     /// Why it was cancelled, perhaps empty, in T until its holder stops.
     pub cancelled: Option<Name>,
+    /// How far the work has come, for people, in T if its holder has said that.
+    pub progress: Option<Name>,
+    /// How far the work has come, for who takes it next, if a holder has said that.
+    pub checkpoint: Option<Name>,
     /// Where a dead letter comes from.
     pub origin: Option<Origin>,
 }
@@ -97,6 +101,8 @@ impl Task {
             slot: map.moment("slot"),
             headers: map.headers("headers").unwrap_or_default(),
             cancelled: map.name("cancelled"),
+            progress: map.name("progress"),
+            checkpoint: map.name("checkpoint"),
             origin: map.origin(),
         })
     }
