@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::name::Name;
 use crate::queue::{Queue, Release};
 use crate::task::{State, Task};
+use crate::told::{Told, Untold};
 
 /// A task that was taken. Its fields are those of [`Task`].
 ///
@@ -36,6 +37,8 @@ struct Course {
     cancellation: CancellationToken,
     /// Why it was cancelled, once it was.
     reason: OnceLock<String>,
+    /// How far the work has come, where the server does not know it yet.
+    untold: Untold,
 }
 
 impl fmt::Debug for Job {
@@ -104,7 +107,13 @@ impl Job {
     /// Gives the task back, which is no failure. Returns its state: [`State::Gone`] if its TTL has
     /// passed.
     pub async fn release(&self, how: Release) -> Result<State, Error> {
-        self.settled(self.queue.release(&self.receipt, &how, self.cost()).await)
+        let release = |checkpoint| self.queue.release(&self.receipt, &how, self.cost(), checkpoint);
+        let checkpoint = self.course.untold.checkpoint();
+        let mut done = release(checkpoint.as_deref()).await;
+        if checkpoint.is_some() && lacks_room(&done) {
+            done = release(None).await;
+        }
+        self.settled(done)
     }
 
     /// Sets the task aside until somebody digs it up. A reason is cut to 1,024 bytes.
@@ -115,12 +124,51 @@ impl Job {
     /// Says that the task could not be done. The settings of the queue decide what follows, except
     /// that a `delay` counts instead of its back-off. A reason is cut to 1,024 bytes.
     pub async fn fail(&self, reason: &str, delay: Option<Duration>) -> Result<State, Error> {
-        self.settled(self.queue.fail(&self.receipt, reason, delay, self.cost()).await)
+        let fail =
+            |checkpoint| self.queue.fail(&self.receipt, reason, delay, self.cost(), checkpoint);
+        let checkpoint = self.course.untold.checkpoint();
+        let mut done = fail(checkpoint.as_deref()).await;
+        if checkpoint.is_some() && lacks_room(&done) {
+            done = fail(None).await;
+        }
+        self.settled(done)
+    }
+
+    /// Tells people how far the work has come. It is shown with the lease and gone with it. A text
+    /// is cut to 256 bytes, and an empty one removes the former.
+    ///
+    /// This only notes it. A worker sends it within a second, and [`touch`](Self::touch) at once.
+    pub fn set_progress(&self, text: &str) {
+        self.course.untold.note_progress(text);
+    }
+
+    /// Notes how far the work has come, for the next attempt, which finds it in
+    /// [`checkpoint`](Task::checkpoint). It is kept when the job fails, is given back or loses its
+    /// lease, and gone when it is acknowledged. An empty one removes the former. Returns whether it
+    /// was noted: one of more than 65,536 bytes is not.
+    ///
+    /// A worker sends it within a second, [`touch`](Self::touch) at once, and
+    /// [`fail`](Self::fail) and [`release`](Self::release) take it along. If the server has no room
+    /// for it, the lease is renewed without it, and it is tried again.
+    #[must_use = "a checkpoint that is too large is not kept"]
+    pub fn set_checkpoint(&self, checkpoint: impl AsRef<[u8]>) -> bool {
+        self.course.untold.note_checkpoint(checkpoint.as_ref())
     }
 
     /// Renews the lease: it lasts for its TTR again, from now. Returns the deadline.
     pub async fn touch(&self) -> Result<Option<SystemTime>, Error> {
-        self.queue.touch(&self.receipt).await
+        let told = self.course.untold.take();
+        let touched = self.queue.touch(&self.receipt, &told).await;
+        let lacks_room = told.checkpoint.is_some() && lacks_room(&touched);
+        if touched.is_err() {
+            self.course.untold.put_back(told);
+        }
+        if lacks_room { self.queue.touch(&self.receipt, &Told::default()).await } else { touched }
+    }
+
+    /// What the function has told and the server does not know.
+    pub(crate) fn untold(&self) -> &Untold {
+        &self.course.untold
     }
 
     /// Returns the token that is cancelled when the task is: its function should stop soon, and
@@ -153,4 +201,9 @@ impl Job {
         self.course.is_settled.fetch_or(done.is_ok(), Ordering::Relaxed);
         done
     }
+}
+
+/// Whether the server had no room for what came along.
+fn lacks_room<T>(done: &Result<T, Error>) -> bool {
+    matches!(done, Err(Error::Refused(refused)) if refused.code == "BUSY")
 }

@@ -86,6 +86,7 @@ mod queue;
 mod request;
 mod spans;
 mod task;
+mod told;
 mod topic;
 mod transport;
 mod waiting;

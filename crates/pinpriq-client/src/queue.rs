@@ -13,6 +13,7 @@ use crate::name::Name;
 use crate::request::{Repeat, Request, WordsExt as _, cut_reason};
 use crate::spans::note_redrive;
 use crate::task::{State, Task, moment};
+use crate::told::Told;
 
 pub use put::{Put, PutDone};
 pub use take::{End, Order, Take};
@@ -166,10 +167,12 @@ impl Queue {
         receipt: &Name,
         how: &Release,
         cost: Option<u32>,
+        checkpoint: Option<&[u8]>,
     ) -> Result<State, Error> {
         let words = self.words("RELEASE").bytes(receipt).span("DELAY", how.delay);
         let words = words.span("TTL", how.ttl).option("PRIORITY", how.priority);
-        self.state(words.flag("TAIL", how.is_last).option("COST", cost)).await
+        let words = words.flag("TAIL", how.is_last).option("COST", cost);
+        self.state(words.given("CHECKPOINT", checkpoint)).await
     }
 
     pub(crate) async fn bury(
@@ -189,22 +192,27 @@ impl Queue {
         reason: &str,
         delay: Option<Duration>,
         cost: Option<u32>,
+        checkpoint: Option<&[u8]>,
     ) -> Result<State, Error> {
         let words = self.words("FAIL").bytes(receipt).bytes("REASON").bytes(cut_reason(reason));
-        self.state(words.span("DELAY", delay).option("COST", cost)).await
+        let words = words.span("DELAY", delay).option("COST", cost);
+        self.state(words.given("CHECKPOINT", checkpoint)).await
     }
 
     pub(crate) async fn touch(
         &self,
         receipt: &Name,
+        told: &Told,
     ) -> Result<Option<std::time::SystemTime>, Error> {
-        let request = Request::new(self.touch_words(receipt), Repeat::Safe);
+        let request = Request::new(self.touch_words(receipt, told), Repeat::Safe);
         Ok(moment(&self.client.run(&request).await?))
     }
 
-    /// The command that renews a lease.
-    pub(crate) fn touch_words(&self, receipt: &Name) -> Words {
-        self.words("TOUCH").bytes(receipt)
+    /// The command that renews a lease, and tells how far the work has come.
+    pub(crate) fn touch_words(&self, receipt: &Name, told: &Told) -> Words {
+        let words = self.words("TOUCH").bytes(receipt);
+        let words = words.given("PROGRESS", told.progress.as_deref());
+        words.given("CHECKPOINT", told.checkpoint.as_deref())
     }
 
     /// Has a request carried out whose reply is a state.

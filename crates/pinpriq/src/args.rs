@@ -125,8 +125,9 @@ Exit codes:
     /// With --exec the command becomes a worker. For each task it runs CMD with sh -c, gives it the
     /// payload on stdin, and tells it about the task in `PINPRIQ_QUEUE`, `PINPRIQ_ID`,
     /// `PINPRIQ_RECEIPT`, `PINPRIQ_ATTEMPTS` (1 at first), `PINPRIQ_FAILURES` (0 at first),
-    /// `PINPRIQ_KEY` (only if there is a key), `PINPRIQ_MEMBER` (only in a lane) and
-    /// `PINPRIQ_HEADER_NAME` for each header; `TRACEPARENT` and `TRACESTATE` say the trace, and
+    /// `PINPRIQ_KEY` (only if there is a key), `PINPRIQ_MEMBER` (only in a lane),
+    /// `PINPRIQ_CHECKPOINT` (only if an earlier attempt left one, with `pinpriq touch --checkpoint`)
+    /// and `PINPRIQ_HEADER_NAME` for each header; `TRACEPARENT` and `TRACESTATE` say the trace, and
     /// `PINPRIQ_RESP_ADDRESS` says where the server is. Exit code 0 acknowledges the task. 65
     /// (`EX_DATAERR`) buries it at once. 75 (`EX_TEMPFAIL`) releases it with a delay that doubles
     /// with each attempt; that is no failure. Any other end is a failure. The last line of CMD's

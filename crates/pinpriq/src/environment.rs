@@ -16,7 +16,7 @@ const PREFIX: &str = "PINPRIQ_";
 
 /// What `take --exec` and `listen --exec` tell the commands that they run, one of which may start a
 /// server.
-const TOLD_TO_COMMANDS: [&str; 7] = [
+const TOLD_TO_COMMANDS: [&str; 8] = [
     "PINPRIQ_QUEUE",
     "PINPRIQ_ID",
     "PINPRIQ_RECEIPT",
@@ -24,6 +24,7 @@ const TOLD_TO_COMMANDS: [&str; 7] = [
     "PINPRIQ_FAILURES",
     "PINPRIQ_KEY",
     "PINPRIQ_MEMBER",
+    "PINPRIQ_CHECKPOINT",
 ];
 
 /// With what the commands for tasks and queues sign in.

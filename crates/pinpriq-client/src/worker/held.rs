@@ -10,6 +10,7 @@ use crate::client::Client;
 use crate::error::Refused;
 use crate::job::Job;
 use crate::name::Name;
+use crate::told::Told;
 
 /// The most leases that one round trip renews.
 const RENEWALS_MAX: usize = 200;
@@ -57,24 +58,37 @@ impl Held {
         self.leases().drain().map(|(_, lease)| lease.job).collect()
     }
 
-    /// Renews all leases. Returns the jobs whose leases had ended, and those that were cancelled,
+    /// Renews leases, and tells how far the work has come: of all jobs, or only of those that have
+    /// something to tell. Returns the jobs whose leases had ended, and those that were cancelled,
     /// each with what the server said.
-    pub(super) async fn renew(&self, client: &Client) -> Vec<(Job, Refused)> {
-        let jobs: Vec<Job> = self.leases().values().map(|lease| lease.job.clone()).collect();
+    pub(super) async fn renew(&self, client: &Client, all: bool) -> Vec<(Job, Refused)> {
+        let jobs = self.jobs(|job| all || job.untold().is_any());
         let mut news = Vec::new();
         for some in jobs.chunks(RENEWALS_MAX) {
-            let words = |job: &Job| job.queue().touch_words(job.receipt());
-            let commands: Vec<Words> = some.iter().map(words).collect();
+            let told: Vec<Told> = some.iter().map(|job| job.untold().take()).collect();
+            let words = |(job, told): (&Job, _)| job.queue().touch_words(job.receipt(), told);
+            let commands: Vec<Words> = some.iter().zip(&told).map(words).collect();
             let replies = match client.pipeline(&commands).await {
                 Ok(replies) => replies,
                 Err(error) => {
                     tracing::warn!("leases were not renewed: {error}");
+                    let all = some.iter().zip(told);
+                    all.for_each(|(job, told)| job.untold().put_back(told));
                     return news;
                 }
             };
-            for (job, reply) in some.iter().zip(replies) {
+            for ((job, told), reply) in some.iter().zip(told).zip(replies) {
                 match reply {
                     Ok(_) => {}
+                    Err(refused) if refused.code == "BUSY" && told.checkpoint.is_some() => {
+                        // Nothing was renewed. The checkpoint is tried again with the next renewal.
+                        tracing::warn!("no room for the checkpoint of {}: {refused}", job.id);
+                        if let Err(error) = job.queue().touch(job.receipt(), &Told::default()).await
+                        {
+                            tracing::warn!("the lease of {} was not renewed: {error}", job.id);
+                        }
+                        job.untold().put_back(told);
+                    }
                     Err(refused) if refused.code == "STALE" => {
                         if self.is_lost(job) {
                             news.push((job.clone(), refused));
@@ -88,6 +102,12 @@ impl Held {
             }
         }
         news
+    }
+
+    fn jobs(&self, is_meant: impl Fn(&Job) -> bool) -> Vec<Job> {
+        let leases = self.leases();
+        let jobs = leases.values().map(|lease| &lease.job);
+        jobs.filter(|job| is_meant(job)).cloned().collect()
     }
 
     /// Whether a job whose lease has ended was held, and was not about to be finished. It is held

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{AbortHandle, JoinSet};
@@ -32,6 +32,8 @@ pub(super) const PAUSE_FIRST: Duration = Duration::from_millis(100);
 pub(super) const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// The most tasks that one take asks for.
 const COUNT_MAX: u32 = 100;
+/// How often at most a job tells how far it has come.
+const TELL: Duration = Duration::from_secs(1);
 /// How long a member of a topic lives without a sign of life.
 const MEMBER_LEASE: Duration = Duration::from_mins(1);
 
@@ -416,9 +418,11 @@ async fn keep(crew: Arc<Crew>) {
     let members: BTreeSet<&Name> =
         worker.sources.iter().filter_map(|(_, member)| member.as_ref()).collect();
     let span = if members.is_empty() { worker.ttr } else { worker.ttr.min(MEMBER_LEASE) } / 3;
+    let mut renewed_at = Instant::now();
     loop {
-        pause(span).await;
-        for (job, refused) in crew.held.renew(&worker.client).await {
+        pause(span.saturating_sub(renewed_at.elapsed()).min(TELL)).await;
+        let is_due = renewed_at.elapsed() >= span;
+        for (job, refused) in crew.held.renew(&worker.client, is_due).await {
             if refused.code == CANCELLED {
                 crew.note_cancelled(&job, &refused.message);
                 continue;
@@ -426,6 +430,10 @@ async fn keep(crew: Arc<Crew>) {
             tracing::warn!("the lease of {} of {} was lost", job.id, job.queue);
             worker.tell(&job, Happening::Lost);
         }
+        if !is_due {
+            continue;
+        }
+        renewed_at = Instant::now();
         for member in &members {
             // If it has ended, the next take joins again.
             if let Err(error) = worker.client.beat(*member, Some(MEMBER_LEASE)).await {

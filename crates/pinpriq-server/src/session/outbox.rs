@@ -772,9 +772,10 @@ fn tube_bytes(tube: &TubeShown) -> usize {
     size_of_val(tube) + tube.name.len()
 }
 
-/// Returns the bytes of a key and a payload, and those of the record.
+/// Returns the bytes of a key, a payload and a checkpoint, and those of the record.
 fn task_bytes(task: &TaskRecord) -> usize {
-    size_of::<TaskRecord>() + task.payload.len() + task.terms.bytes()
+    let content = task.payload.len() + task.progress.checkpoint_bytes();
+    size_of::<TaskRecord>() + content + task.terms.bytes()
 }
 
 #[cfg(test)]

@@ -580,6 +580,53 @@ fn a_function_learns_that_its_task_was_cancelled() {
 }
 
 #[test]
+fn the_next_attempt_finds_how_far_the_last_one_came() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("jobs");
+        let id = queue.put("long").await.unwrap().id;
+        let (shown, waits) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (goes_on, is_told) = (Arc::clone(&shown), Arc::clone(&waits));
+        let (worker, told, heard) = noting(&client);
+        let worker = worker.concurrency(1).ttr(LONG).job("jobs", move |job: Job| {
+            let (goes_on, is_told) = (Arc::clone(&goes_on), Arc::clone(&is_told));
+            async move {
+                let row = job.checkpoint.as_ref().map(|row| row.as_ref().to_vec());
+                match job.attempts {
+                    1 => {
+                        assert_eq!(row, None);
+                        job.set_progress("a third");
+                        assert!(job.set_checkpoint("row 100"));
+                        is_told.notify_one();
+                        goes_on.notified().await;
+                        assert!(!job.set_checkpoint(vec![0; 65_537]));
+                        assert!(job.set_checkpoint("row 200"));
+                        Err(Failure::retry_after(Duration::ZERO, "broke"))
+                    }
+                    _ => {
+                        assert_eq!(row.as_deref(), Some(&b"row 200"[..]));
+                        Ok(())
+                    }
+                }
+            }
+        });
+        let look = async {
+            waits.notified().await;
+            let seen = loop {
+                let task = queue.get(&id).await.unwrap().unwrap();
+                if task.checkpoint.is_some() {
+                    break task;
+                }
+            };
+            assert_eq!(seen.progress.as_ref().map(AsRef::as_ref), Some(&b"a third"[..]));
+            assert_eq!(seen.checkpoint.as_ref().map(AsRef::as_ref), Some(&b"row 100"[..]));
+            shown.notify_one();
+        };
+        let (lines, ()) = tokio::join!(run(worker, &told, heard, 2), look);
+        assert_eq!(lines.last().map(String::as_str), Some("long done"), "{lines:?}");
+    });
+}
+
+#[test]
 fn a_job_that_is_cancelled_before_it_begins_is_not_run() {
     with_server(&[], async |client, _| {
         let queue = client.queue("jobs");

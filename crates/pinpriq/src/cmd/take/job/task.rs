@@ -95,6 +95,11 @@ impl Task {
         pairs.filter_map(|(name, value)| Some((name.as_bytes()?, value.as_bytes()?))).collect()
     }
 
+    /// Returns how far the last attempt came, if that said so and a variable can hold it.
+    fn checkpoint(&self) -> Option<&[u8]> {
+        self.known.field("checkpoint")?.as_bytes().filter(|bytes| !bytes.contains(&0))
+    }
+
     /// Returns the environment variables for the command.
     pub(super) fn variables(&self, endpoint: &Endpoint) -> Vec<Variable> {
         let text = |bytes: &[u8]| Some(OsString::from_vec(bytes.to_vec()));
@@ -106,6 +111,7 @@ impl Task {
             ("PINPRIQ_FAILURES", Some(self.failures.to_string().into())),
             ("PINPRIQ_KEY", self.key.as_deref().and_then(text)),
             ("PINPRIQ_MEMBER", self.member.as_deref().and_then(text)),
+            ("PINPRIQ_CHECKPOINT", self.checkpoint().and_then(text)),
             ("PINPRIQ_RESP_ADDRESS", Some(endpoint.to_string().into())),
         ];
         let names = std::env::vars_os().map(|(name, _)| name);
@@ -144,6 +150,7 @@ mod tests {
             (text("failures"), Value::Integer(2)),
             (text("reason"), text("why")),
             (text("headers"), Value::Map(vec![(text("a"), text("b"))])),
+            (text("checkpoint"), text("row 7")),
         ];
         let answer = Value::Array(vec![Value::Map(members)]);
         let task = Task::from_answer(answer).unwrap().unwrap();
@@ -162,6 +169,7 @@ mod tests {
             ("PINPRIQ_FAILURES", Some("2")),
             ("PINPRIQ_KEY", None),
             ("PINPRIQ_MEMBER", None),
+            ("PINPRIQ_CHECKPOINT", Some("row 7")),
             ("PINPRIQ_HEADER_A", Some("b")),
             ("TRACEPARENT", None),
         ] {
