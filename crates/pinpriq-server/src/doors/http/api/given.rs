@@ -231,7 +231,9 @@ impl Values {
 
 /// Whether a value of this kind is bytes.
 pub(crate) fn is_bytes(kind: &str) -> bool {
-    matches!(kind, "key" | "id" | "payload" | "text" | "receipt" | "member" | "prefix" | "name")
+    const OF_BYTES: [&str; 10] =
+        ["key", "id", "payload", "text", "receipt", "member", "prefix", "name", "share", "bytes"];
+    OF_BYTES.contains(&kind)
 }
 
 /// Whether a value of this kind is a number.
