@@ -39,6 +39,7 @@ export function leases(page, place) {
         label: "Until",
         cell: (row) => (row.until ? away(row.until) : "its connection ends"),
       },
+      { id: "progress", label: "Progress", cell: (row) => Name.in(row, "progress")?.shown ?? "" },
       may("manage", place.name) && {
         id: "act",
         label: "Actions",

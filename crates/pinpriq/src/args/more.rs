@@ -105,7 +105,11 @@ pub(crate) static MORE: &[More] = &[
     More::of(
         "TOUCH",
         Prints::Value("deadline"),
-        &["touch jobs 17-1-4", "touch jobs --id 17 --by 1h"],
+        &[
+            "touch jobs 17-1-4",
+            "touch jobs --id 17 --by 1h",
+            "touch jobs 17-1-4 --progress 'row 300 of 900' --checkpoint 300",
+        ],
     ),
     More::of(
         "PEEK",

@@ -109,6 +109,10 @@ fn finishing_and_giving_back() {
         ("fail q 1-2-3 --delay-ms 0", "FAIL q 1-2-3 DELAY 0"),
         ("touch q 1-2-3", "TOUCH q 1-2-3"),
         ("touch q --id 7 --by-ms 5", "TOUCH q ID 7 BY 5"),
+        (
+            "touch q 1-2-3 --progress half --checkpoint c",
+            "TOUCH q 1-2-3 PROGRESS half CHECKPOINT c",
+        ),
     ]);
 }
 
