@@ -171,7 +171,9 @@ impl Engine {
         change(task);
         self.reweigh(slot, former, kind);
         self.settle(slot);
-        self.mark(slot, unsaved);
+        if unsaved != Unsaved::Nothing {
+            self.mark(slot, unsaved);
+        }
     }
 
     /// Replaces the payload of a task by one of its own.
@@ -350,7 +352,7 @@ impl Engine {
 
     /// Records that a task must be reported to the store.
     pub(crate) fn mark(&mut self, slot: Slot, unsaved: Unsaved) {
-        if !self.report.is_wanted() || unsaved == Unsaved::Nothing {
+        if !self.report.is_wanted() {
             return;
         }
         let task = &mut self.tasks[slot];

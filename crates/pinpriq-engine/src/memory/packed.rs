@@ -10,7 +10,7 @@ mod besides;
 mod birth;
 mod rare;
 
-use self::besides::{Besides, UnderWay, copied};
+use self::besides::{Besides, copied};
 use self::birth::Birth;
 use crate::memory::payloads::{Kept, Payloads};
 use crate::memory::ranked::Rank;
@@ -286,17 +286,16 @@ impl Task {
         if self.besides.is_some() || !progress.is_fresh(self.number()) {
             let Progress { priority: _, seq, expires_at, attempts, failures, .. } = progress;
             let Progress { reason, trace, state, .. } = progress;
-            let trace = trace.map_or(Trace::NONE, |trace| *trace);
             let besides = self.besides_mut();
             (besides.seq, besides.expires_at) = (seq, expires_at);
             (besides.attempts, besides.failures) = (attempts, failures);
-            (besides.state, besides.delay) = (state, trace.delay);
+            besides.state = state;
             besides.set_reason(reason);
-            besides.set_counts(trace.counts);
-            besides.set_held(trace.is_held);
-            besides.set_aged(trace.aged);
-            let Trace { cancelled, progress_text: text, checkpoint, .. } = trace;
-            besides.set_under_way(UnderWay { cancelled, text, checkpoint });
+            match trace {
+                Some(trace) => besides.set_trace(*trace),
+                None if besides.rare.is_some() => besides.set_trace(Trace::NONE),
+                None => besides.delay = Span::ZERO,
+            }
         }
     }
 

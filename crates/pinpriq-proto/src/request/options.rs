@@ -259,15 +259,11 @@ impl Opt {
 #[must_use]
 pub fn find(options: &'static [Opt], word: &[u8]) -> Option<&'static Opt> {
     let number = letters(word);
-    options.iter().find(|option| {
-        option.letters == number && option.word.len() == word.len() && ends_alike(option, word)
-    })
-}
-
-/// Whether the letters that the number leaves out are the same.
-#[inline]
-fn ends_alike(option: &Opt, word: &[u8]) -> bool {
-    word.len() <= 8 || option.word.as_bytes().eq_ignore_ascii_case(word)
+    let is_it = |it: &&Opt| it.letters == number && it.word.len() == word.len();
+    let found = options.iter().find(is_it)?;
+    // The number leaves the other letters out.
+    let is_whole = word.len() <= 8 || found.word.as_bytes().eq_ignore_ascii_case(word);
+    is_whole.then_some(found)
 }
 
 #[cfg(test)]

@@ -150,8 +150,15 @@ impl Besides {
         }
     }
 
-    #[inline]
-    pub(super) fn set_under_way(&mut self, under_way: UnderWay) {
+    #[inline(never)]
+    pub(super) fn set_trace(&mut self, trace: Trace) {
+        let Trace { delay, counts, is_held, aged, cancelled, progress_text: text, checkpoint } =
+            trace;
+        self.delay = delay;
+        self.set_counts(counts);
+        self.set_held(is_held);
+        self.set_aged(aged);
+        let under_way = UnderWay { cancelled, text, checkpoint };
         if !under_way.is_nothing() || self.rare.is_some() {
             self.change_under_way(|it| *it = under_way);
         }
