@@ -37,4 +37,6 @@ export interface Lease {
   readonly since: number | null;
   /** When it ends; null if it lasts as long as the connection. */
   readonly until: number | null;
+  /** How far the work has come, if its holder has said that. */
+  readonly progress: string | null;
 }

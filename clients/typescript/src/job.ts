@@ -3,16 +3,20 @@ import type { Codec } from "./codec.js";
 import type { Caller } from "./caller.js";
 import * as commands from "./commands.js";
 import { type Cancelled, cancelledOf, isRefused, PinpriqError } from "./errors.js";
-import type { Abortable, Rest } from "./options.js";
+import { Headway, type Told } from "./headway.js";
+import type { Rest, WithCheckpoint } from "./options.js";
 import { numberOrNull, type RawTask, type StateOrGone, textOf } from "./replies.js";
 import type { TaskMeta } from "./meta.js";
+import type { Reply } from "./resp.js";
 import { noteState } from "./tracing.js";
-import type { Words } from "./words.js";
+import type { Word } from "./words.js";
 
 /** What a job needs of where it comes from. */
 export interface JobSource<T> {
   readonly caller: Caller;
   readonly codec: Codec<T>;
+  /** Hears that a job has something to tell. */
+  onTold?(job: Job<T>): void;
 }
 
 /** How a job became settled. */
@@ -32,6 +36,8 @@ export class Job<T> implements AsyncDisposable {
   #payloadError: { error: unknown } | undefined;
   #settlement: Settlement | undefined;
   #cancelled: Cancelled | undefined;
+  // What is to be told, if anything was. Null: nothing more is told.
+  #headway: Headway | null | undefined;
 
   /** The queue, or the topic if the job comes from the lane of a member. */
   readonly queue: string;
@@ -57,6 +63,14 @@ export class Job<T> implements AsyncDisposable {
   /** What else the server knows of the task. A take tells it only with `withMeta`. */
   get meta(): TaskMeta | undefined {
     return this.#task.meta;
+  }
+
+  /**
+   * The checkpoint that the attempts before have left, or undefined if there is none. A take tells
+   * it only with `withMeta`, which workers have.
+   */
+  get lastCheckpoint(): Buffer | undefined {
+    return this.#task.checkpoint;
   }
 
   /** @internal How often it was taken, if that is known. */
@@ -105,21 +119,29 @@ export class Job<T> implements AsyncDisposable {
   ): Promise<void> {
     const { result, keepMs } = options;
     const given = { payload: this.#encoded(result), zombieMs: keepMs };
-    await this.#settle("acked", commands.ack(this.queue, this.receipt, given), options);
+    const words = commands.ack(this.queue, this.receipt, given);
+    await this.#settle("acked", () => this.#source.caller.ask(words, options));
   }
 
   /**
    * Says that the task could not be done. The server counts a failure and decides what follows;
    * `delayMs` replaces the back-off of the queue. Returns R, W or B, or X if the task has left the
-   * queue. A reason beyond 1,024 bytes is cut. Refused with `STALE` if the lease has ended.
+   * queue. A reason beyond 1,024 bytes is cut. Refused with `STALE` if the lease has ended, and with
+   * `BUSY` if there is no room for the `checkpoint` that was given.
    */
   async fail(
     reason?: string,
-    options: Rest<commands.FailOptions, "reason"> & { payload?: T } = {},
+    options: Rest<commands.FailOptions, "reason" | "checkpoint"> &
+      WithCheckpoint & { payload?: T } = {},
   ): Promise<StateOrGone> {
-    const given = { ...options, reason, payload: this.#encoded(options.payload) };
-    const words = commands.fail(this.queue, this.receipt, given);
-    const state = await this.#settle("failed", words, options);
+    const payload = this.#encoded(options.payload);
+    const given = { ...options, reason, payload, checkpoint: undefined };
+    const state = await this.#settle("failed", () =>
+      this.#sendWithCheckpoint(options.checkpoint, (checkpoint) => {
+        const words = commands.fail(this.queue, this.receipt, given);
+        return this.#source.caller.ask(words.option("CHECKPOINT", checkpoint), options);
+      }),
+    );
     this.#noteState(state, reason);
     return state;
   }
@@ -127,25 +149,37 @@ export class Job<T> implements AsyncDisposable {
   /**
    * Gives the task back, which is no failure. Returns R, or W with `delayMs`, or X if its time to
    * live had passed. `toTail` sends it behind its equals. Refused with `STALE` if the lease has
-   * ended.
+   * ended, and with `BUSY` if there is no room for the `checkpoint` that was given.
    */
   release(
-    options: Rest<commands.ReleaseOptions, "tail"> & { payload?: T; toTail?: boolean } = {},
+    options: Rest<commands.ReleaseOptions, "tail" | "checkpoint"> &
+      WithCheckpoint & { payload?: T; toTail?: boolean } = {},
   ): Promise<StateOrGone> {
-    const given = { ...options, payload: this.#encoded(options.payload), tail: options.toTail };
-    return this.#settle("released", commands.release(this.queue, this.receipt, given), options);
+    const payload = this.#encoded(options.payload);
+    const given = { ...options, payload, tail: options.toTail, checkpoint: undefined };
+    return this.#settle("released", () =>
+      this.#sendWithCheckpoint(options.checkpoint, (checkpoint) => {
+        const words = commands.release(this.queue, this.receipt, given);
+        return this.#source.caller.ask(words.option("CHECKPOINT", checkpoint), options);
+      }),
+    );
   }
 
   /**
-   * Sets the task aside until somebody digs it up. A reason beyond 1,024 bytes is cut. Refused with
-   * `STALE` if the lease has ended.
+   * Sets the task aside until somebody digs it up. A reason beyond 1,024 bytes is cut. A checkpoint
+   * that was not sent yet is sent before it. Refused with `STALE` if the lease has ended.
    */
   async bury(
     reason?: string,
     options: Rest<commands.BuryOptions, "reason"> & { payload?: T } = {},
   ): Promise<void> {
     const given = { ...options, reason, payload: this.#encoded(options.payload) };
-    await this.#settle("buried", commands.bury(this.queue, this.receipt, given), options);
+    const words = commands.bury(this.queue, this.receipt, given);
+    if (this.#headway?.news?.checkpoint !== undefined) {
+      // Whatever comes of this, the burial is tried.
+      await this.touch({ signal: options.signal }).catch(() => undefined);
+    }
+    await this.#settle("buried", () => this.#source.caller.ask(words, options));
     this.#noteState("B", reason);
   }
 
@@ -153,19 +187,59 @@ export class Job<T> implements AsyncDisposable {
    * Renews the lease: it lasts its TTR again from now. With `byMs` its deadline moves by that much.
    * Returns the new deadline in Unix milliseconds, or null if there is none. Refused with `STALE`
    * if the lease has ended, and with `CANCELLED` if the task was cancelled: stop and release it.
+   * Refused with `BUSY`, and not renewed, if there is no room for the `checkpoint` or `progress`
+   * that was given.
    */
-  async touch(options: Rest<commands.TouchOptions> = {}): Promise<number | null> {
+  touch(
+    options: Rest<commands.TouchOptions, "checkpoint"> & WithCheckpoint = {},
+  ): Promise<number | null> {
     const { caller } = this.#source;
-    const words = commands.touch(this.queue, this.receipt, options);
     const mayRepeat = options.byMs === undefined;
-    try {
-      return numberOrNull(
-        await (mayRepeat ? caller.ask(words, options) : caller.change(words, options)),
-      );
-    } catch (error) {
-      this.#cancelled ??= cancelledOf(error);
-      throw error;
-    }
+    return this.#touch(this.#headway?.news, (told) => {
+      const progress = options.progress ?? told.progress;
+      const given = { ...options, progress, checkpoint: undefined };
+      const words = commands.touch(this.queue, this.receipt, given);
+      words.option("CHECKPOINT", options.checkpoint ?? told.checkpoint);
+      return mayRepeat ? caller.ask(words, options) : caller.change(words, options);
+    });
+  }
+
+  /**
+   * Tells people how far the work has come, such as "3 of 10". They see it until the lease ends.
+   * An empty text removes it. Returns at once: a worker sends the newest text within about a
+   * second, and otherwise it goes with the next `touch()`. Throws a `RangeError` beyond 256 bytes.
+   */
+  progress(text: string): void {
+    this.#tell((headway) => headway.noteProgress(text));
+  }
+
+  /**
+   * Keeps what the next attempt needs to go on from here. It reads it as `lastCheckpoint`. An empty
+   * one removes it, and so does the acknowledgement. Returns at once: a worker sends the newest one
+   * within about a second, and otherwise it goes with the next `touch()`. One that was not sent yet
+   * goes with `fail()` and `release()`. Throws a `RangeError` beyond 65,536 bytes.
+   */
+  checkpoint(value: Word): void {
+    this.#tell((headway) => headway.noteCheckpoint(value));
+  }
+
+  /** @internal Renews the lease, and tells how far the work has come, if that is due. */
+  async renew(retryForMs: number): Promise<void> {
+    const news = this.newsInMs === 0 ? this.#headway?.news : undefined;
+    await this.#touch(news, ({ progress, checkpoint }) => {
+      const words = commands.touch(this.queue, this.receipt, { progress });
+      return this.#source.caller.ask(words.option("CHECKPOINT", checkpoint), { retryForMs });
+    });
+  }
+
+  /** @internal In how many milliseconds there is something to tell, or undefined if not. */
+  get newsInMs(): number | undefined {
+    return this.#settlement === undefined ? this.#headway?.dueInMs : undefined;
+  }
+
+  /** @internal Drops what was not told. Nothing is told from here on. */
+  tellNothing(): void {
+    this.#headway = null;
   }
 
   /** Releases the task unless it is settled. That the lease has ended already is no error. */
@@ -186,6 +260,7 @@ export class Job<T> implements AsyncDisposable {
   /** @internal Notes that the task was cancelled. */
   noteCancelled(why: Cancelled): void {
     this.#cancelled = why;
+    this.tellNothing();
   }
 
   /** @internal Notes that a take of the worker acknowledges the task. */
@@ -202,15 +277,48 @@ export class Job<T> implements AsyncDisposable {
     return payload === undefined ? undefined : this.#source.codec.encode(payload);
   }
 
-  async #settle(
-    settlement: Settlement,
-    words: Words,
-    options: Abortable,
-  ): Promise<StateOrGone> {
+  #tell(note: (headway: Headway) => void): void {
+    // A value that is too long is a mistake at any time.
+    const headway = this.#headway ?? new Headway();
+    note(headway);
+    if (this.#headway === null || this.#settlement !== undefined) return;
+    this.#headway = headway;
+    this.#source.onTold?.(this);
+  }
+
+  async #touch(
+    news: Told | undefined,
+    send: (told: Told) => Promise<Reply>,
+  ): Promise<number | null> {
+    try {
+      return numberOrNull(await this.#sendWith(news, send));
+    } catch (error) {
+      this.#cancelled ??= cancelledOf(error);
+      if (isRefused(error, "STALE", "NOTFOUND", "CANCELLED")) this.tellNothing();
+      throw error;
+    }
+  }
+
+  // Sends the end of the lease with a checkpoint that was given, or with one that was not sent yet.
+  #sendWithCheckpoint(
+    given: Word | undefined,
+    send: (checkpoint: Word | undefined) => Promise<Reply>,
+  ): Promise<Reply> {
+    const checkpoint = given === undefined ? this.#headway?.checkpoint : undefined;
+    const news = checkpoint === undefined ? undefined : { checkpoint };
+    return this.#sendWith(news, (told) => send(given ?? told.checkpoint));
+  }
+
+  #sendWith(news: Told | undefined, send: (told: Told) => Promise<Reply>): Promise<Reply> {
+    const headway = this.#headway;
+    return headway && news ? headway.sendWith(news, send) : send({});
+  }
+
+  async #settle(settlement: Settlement, send: () => Promise<Reply>): Promise<StateOrGone> {
     const before = this.#settlement;
     this.#settlement = settlement;
     try {
-      return textOf(await this.#source.caller.ask(words, options)) as StateOrGone;
+      return textOf(await send()) as StateOrGone;
     } catch (error) {
       // A lease that has ended needs no further end.
       if (!isRefused(error, "STALE")) this.#settlement = before;

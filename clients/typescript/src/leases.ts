@@ -1,6 +1,6 @@
-// Keeps the leases of a worker alive.
-import type { Caller } from "./caller.js";
+// Keeps the leases of a worker alive, and tells with the renewals how far the work has come.
 import { isRefused } from "./errors.js";
+import { TELL_MS } from "./headway.js";
 import type { Job } from "./job.js";
 import { TIMER_MS_MAX } from "./reconnecting.js";
 
@@ -49,22 +49,23 @@ export interface Held<T> {
   renewedAt: number;
 }
 
-/** Renews all leases at a third of their time, and tells which cannot be renewed any more. */
+/**
+ * Renews all leases at a third of their time, and those of jobs with something to tell within a
+ * second. Tells which cannot be renewed any more.
+ */
 export class LeaseKeeper<T> {
-  readonly #caller: Caller;
   readonly #ttrMs: number;
   readonly #held = new Map<Job<T>, Held<T>>();
   readonly #onRenewed: (job: Job<T>) => void;
   readonly #onEnd: (held: Held<T>, error: unknown) => void;
   readonly #timer: NodeJS.Timeout;
+  #soon: NodeJS.Timeout | undefined;
 
   constructor(
-    caller: Caller,
     ttrMs: number,
     onRenewed: (job: Job<T>) => void,
     onEnd: (held: Held<T>, error: unknown) => void,
   ) {
-    this.#caller = caller;
     this.#ttrMs = ttrMs;
     this.#onRenewed = onRenewed;
     this.#onEnd = onEnd;
@@ -83,9 +84,15 @@ export class LeaseKeeper<T> {
     this.#held.delete(job);
   }
 
+  /** Renews the lease of a job that has something to tell, soon. */
+  tellSoon(job: Job<T>): void {
+    if (this.#held.has(job)) this.#tellIn(TELL_MS);
+  }
+
   /** Ends all renewals. */
   stop(): void {
     clearInterval(this.#timer);
+    clearTimeout(this.#soon);
     this.#held.clear();
   }
 
@@ -93,12 +100,24 @@ export class LeaseKeeper<T> {
     for (const held of this.#held.values()) void this.#renew(held);
   }
 
+  #tellIn(ms: number): void {
+    this.#soon ??= setTimeout(() => this.#tellAll(), ms);
+  }
+
+  #tellAll(): void {
+    this.#soon = undefined;
+    for (const held of this.#held.values()) {
+      const inMs = held.job.newsInMs;
+      if (inMs === 0) void this.#renew(held);
+      else if (inMs !== undefined) this.#tellIn(inMs);
+    }
+  }
+
   async #renew(held: Held<T>): Promise<void> {
     const { job } = held;
     const askedAt = performance.now();
     try {
-      const words = ["TOUCH", job.queue, job.receipt];
-      await this.#caller.call(words, { isRepeatable: true, retryForMs: this.#ttrMs / 3 });
+      await job.renew(this.#ttrMs / 3);
       held.renewedAt = askedAt;
       this.#onRenewed(job);
     } catch (error) {
@@ -109,6 +128,9 @@ export class LeaseKeeper<T> {
         this.#held.delete(job);
         this.#onEnd(held, error);
       }
+    } finally {
+      // What was noted meanwhile, and what the server had no room for.
+      if (job.newsInMs !== undefined) this.tellSoon(job);
     }
   }
 }

@@ -1,5 +1,6 @@
 // The options of commands. Names that end with Ms are whole milliseconds.
 import type * as commands from "./commands.js";
+import type { Word } from "./words.js";
 
 /** What can be waited for can be given up. The call then throws the reason of the signal. */
 export interface Abortable {
@@ -12,6 +13,12 @@ export interface Abortable {
  */
 export type Rest<O, Other extends string = never> =
   Omit<O, "payload" | "member" | "withMeta" | "cursor" | "done" | "waitMs" | Other> & Abortable;
+
+/** What can leave something for who takes the task next. */
+export interface WithCheckpoint {
+  /** How far the work has come, at most 65,536 bytes. An empty one removes it. */
+  readonly checkpoint?: Word | undefined;
+}
 
 /** How a put is made. */
 export interface PutOptions extends Rest<commands.PutOptions, "unique" | "state" | "reason"> {

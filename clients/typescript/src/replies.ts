@@ -39,6 +39,8 @@ export interface RawTask {
   /** How often it was taken, this time included. */
   readonly attempts: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
+  /** What an attempt before has left, if that is known. */
+  readonly checkpoint: Buffer | undefined;
   /** The other fields, decoded when they are read. */
   readonly meta: TaskMeta | undefined;
 }
@@ -115,6 +117,7 @@ export function taskOf(reply: Reply): RawTask {
     putAt: undefined,
     attempts: undefined,
     headers: {},
+    checkpoint: undefined,
     meta: undefined,
   };
 }
@@ -160,6 +163,10 @@ class TaskOfMap implements RawTask {
     return textsOf(this.#map.member("headers"));
   }
 
+  get checkpoint(): Buffer | undefined {
+    return this.#map.blob("checkpoint");
+  }
+
   get meta(): TaskMeta {
     return (this.#meta ??= metaOf(this.#map.whole()));
   }
@@ -178,6 +185,7 @@ function taskOfMap(map: ReplyMap): RawTask {
     putAt: numberOf(map["put_at"]),
     attempts: meta.attempts,
     headers: meta.headers,
+    checkpoint: map["checkpoint"] == null ? undefined : bytesOf(map["checkpoint"]),
     meta,
   };
 }

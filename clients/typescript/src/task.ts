@@ -13,6 +13,8 @@ export interface Task<T> {
   readonly payload: T;
   /** The payload as it came. */
   readonly bytes: Buffer;
+  /** What an attempt has left for the next one, if one has. A pop tells it only with `withMeta`. */
+  readonly checkpoint: Buffer | undefined;
   /** What else the server knows. A pop tells it only with `withMeta`. */
   readonly meta: TaskMeta | undefined;
 }
@@ -24,6 +26,9 @@ export function taskWithPayload<T>(task: RawTask, codec: Codec<T>): Task<T> {
     queue,
     id,
     bytes,
+    get checkpoint() {
+      return task.checkpoint;
+    },
     get meta() {
       return task.meta;
     },

@@ -9,7 +9,7 @@ import * as commands from "./commands.js";
 import type { CallOptions } from "./caller.js";
 import { Cancelled, cancelledOf, Closed, isRefused, PinpriqError } from "./errors.js";
 import { backoffMs, FAILURES_MAX, isGivenUp, policyOf, reasonOf, type Policy } from "./failing.js";
-import { Job } from "./job.js";
+import { Job, type JobSource } from "./job.js";
 import type { Lane } from "./lane.js";
 import { type Control, type Held, LeaseKeeper } from "./leases.js";
 import { Prefetch } from "./prefetching.js";
@@ -41,6 +41,7 @@ interface Arrived<T> {
 /** Works on the tasks of a queue or a lane, from `process()` until it is stopped. */
 export class Worker<T> implements AsyncDisposable {
   readonly #lane: Lane<T>;
+  readonly #source: JobSource<T>;
   readonly #handler: Handler<T>;
   readonly #options: WorkerOptions<T>;
   readonly #concurrency: number;
@@ -75,6 +76,8 @@ export class Worker<T> implements AsyncDisposable {
       throw new PinpriqError("a handler cannot be a generator: what it returns would never run");
     }
     this.#lane = lane;
+    const { caller, codec } = lane;
+    this.#source = { caller, codec, onTold: (job) => this.#keeper.tellSoon(job) };
     this.#handler = handler;
     this.#options = options;
     this.#concurrency = options.concurrency ?? 1;
@@ -91,7 +94,6 @@ export class Worker<T> implements AsyncDisposable {
     this.#graceMs = options.graceMs ?? GRACE_MS;
     this.#log = options.log === null ? () => undefined : (options.log ?? logToStderr);
     this.#keeper = new LeaseKeeper<T>(
-      lane.caller,
       ttrMs,
       (job) => this.#tell({ type: "renewed", job }),
       (held, error) => this.#meetEnd(held, error),
@@ -211,7 +213,7 @@ export class Worker<T> implements AsyncDisposable {
 
   #arrive(task: RawTask): void {
     if (this.#stopping.signal.aborted || !this.#prefetch) return;
-    const job = new Job(this.#lane, task);
+    const job = new Job(this.#source, task);
     const rank = this.#prefetch.rankOf(task);
     let at = this.#arrived.length;
     while (at > 0 && (this.#arrived[at - 1]?.rank ?? 0) > rank) at--;
@@ -345,7 +347,7 @@ export class Worker<T> implements AsyncDisposable {
     // What finishes from here on goes with the next take.
     this.#isBlocked = false;
     for (const task of listOf(reply).map(taskOf)) {
-      const job = new Job(this.#lane, task);
+      const job = new Job(this.#source, task);
       this.#ahead.push(this.#keeper.hold(job, takenAt));
       this.#tell({ type: "taken", job });
     }
@@ -407,6 +409,8 @@ export class Worker<T> implements AsyncDisposable {
       if (!job.cancelled) this.#meetTrouble(error, job);
     }
     if (control.isAborted) return;
+    // Nobody goes on from a job that is done.
+    job.tellNothing();
     if (job.settlement !== undefined) {
       this.#keeper.drop(job);
       this.#tell({ type: "settled", job });
