@@ -63,8 +63,7 @@ export interface Options {
   /** Behind all others of its priority, instead of its old place. */
   readonly tail?: boolean | undefined;
   /**
-   * How far the work has come, for who takes the task next; at most 65,536 bytes, and empty
-   * removes it.
+   * How far the work has come, for who takes it next; at most 65,536 bytes, and empty removes it.
    */
   readonly checkpoint?: string | undefined;
   /** How much the deadline moves, instead of a whole lease from now. */

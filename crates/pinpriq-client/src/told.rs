@@ -78,7 +78,7 @@ mod tests {
         let former = untold.take();
         assert_eq!(former.progress.as_deref().map(str::len), Some(256));
         assert!(!untold.is_any());
-        assert!(!untold.note_checkpoint(&[0; CHECKPOINT_BYTES_MAX + 1]));
+        assert!(!untold.note_checkpoint(&vec![0; CHECKPOINT_BYTES_MAX + 1]));
         assert!(untold.note_checkpoint(b"two"));
         untold.put_back(former);
         let told = untold.take();

@@ -126,7 +126,7 @@ Exit codes:
     /// payload on stdin, and tells it about the task in `PINPRIQ_QUEUE`, `PINPRIQ_ID`,
     /// `PINPRIQ_RECEIPT`, `PINPRIQ_ATTEMPTS` (1 at first), `PINPRIQ_FAILURES` (0 at first),
     /// `PINPRIQ_KEY` (only if there is a key), `PINPRIQ_MEMBER` (only in a lane),
-    /// `PINPRIQ_CHECKPOINT` (only if an earlier attempt left one, with `pinpriq touch --checkpoint`)
+    /// `PINPRIQ_CHECKPOINT` (only if an earlier attempt left one with `pinpriq touch --checkpoint`)
     /// and `PINPRIQ_HEADER_NAME` for each header; `TRACEPARENT` and `TRACESTATE` say the trace, and
     /// `PINPRIQ_RESP_ADDRESS` says where the server is. Exit code 0 acknowledges the task. 65
     /// (`EX_DATAERR`) buries it at once. 75 (`EX_TEMPFAIL`) releases it with a delay that doubles

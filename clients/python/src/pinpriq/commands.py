@@ -266,8 +266,8 @@ class ReleaseOptions(TypedDict, total=False):
     tail: bool
     #: What the task did cost, for rates, instead of the cost of its put.
     cost: int | None
-    #: How far the work has come, for who takes the task next; at most 65,536 bytes, and empty
-    #: removes it.
+    #: How far the work has come, for who takes it next; at most 65,536 bytes, and empty removes
+    #: it.
     checkpoint: Name | None
 
 
@@ -321,8 +321,8 @@ class FailOptions(BuryOptions, total=False):
 
     #: How long the task waits before it can be taken.
     delay: Span | None
-    #: How far the work has come, for who takes the task next; at most 65,536 bytes, and empty
-    #: removes it.
+    #: How far the work has come, for who takes it next; at most 65,536 bytes, and empty removes
+    #: it.
     checkpoint: Name | None
 
 
@@ -352,8 +352,8 @@ class TouchOptions(TypedDict, total=False):
     #: How far the work has come, for people who look at it; at most 256 bytes, until the lease
     #: ends.
     progress: Name | None
-    #: How far the work has come, for who takes the task next; at most 65,536 bytes, and empty
-    #: removes it.
+    #: How far the work has come, for who takes it next; at most 65,536 bytes, and empty removes
+    #: it.
     checkpoint: Name | None
 
 

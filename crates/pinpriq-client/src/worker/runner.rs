@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{AbortHandle, JoinSet};
@@ -418,7 +418,7 @@ async fn keep(crew: Arc<Crew>) {
     let members: BTreeSet<&Name> =
         worker.sources.iter().filter_map(|(_, member)| member.as_ref()).collect();
     let span = if members.is_empty() { worker.ttr } else { worker.ttr.min(MEMBER_LEASE) } / 3;
-    let mut renewed_at = Instant::now();
+    let mut renewed_at = now();
     loop {
         pause(span.saturating_sub(renewed_at.elapsed()).min(TELL)).await;
         let is_due = renewed_at.elapsed() >= span;
@@ -433,7 +433,7 @@ async fn keep(crew: Arc<Crew>) {
         if !is_due {
             continue;
         }
-        renewed_at = Instant::now();
+        renewed_at = now();
         for member in &members {
             // If it has ended, the next take joins again.
             if let Err(error) = worker.client.beat(*member, Some(MEMBER_LEASE)).await {

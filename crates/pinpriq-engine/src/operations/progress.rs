@@ -1,8 +1,8 @@
 //! How far the work on a taken task has come, as its holder says: a text for people, and a
 //! checkpoint for who takes the task next.
 //!
-//! The text is gone with the lease, and no store ever has it. The checkpoint stays until the task is
-//! acknowledged or begins again.
+//! The text is gone with the lease, and no store ever has it. The checkpoint stays until the task
+//! is acknowledged or begins again.
 
 use crate::engine::Engine;
 use crate::memory::packed::{Task, Unsaved};

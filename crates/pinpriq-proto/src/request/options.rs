@@ -18,7 +18,7 @@ pub const BY: Opt =
 pub const CHECKPOINT: Opt = with(
     "CHECKPOINT",
     "bytes",
-    "How far the work has come, for who takes the task next; at most 65,536 bytes, and empty removes it",
+    "How far the work has come, for who takes it next; at most 65,536 bytes, and empty removes it",
 );
 pub const COST: Opt =
     with("COST", "n", "What a take costs: rates and turns count it, 1 unless it is given");

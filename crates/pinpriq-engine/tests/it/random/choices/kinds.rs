@@ -201,10 +201,9 @@ impl Chooser<'_> {
             "Take" => 28,
             "Fail" => 14,
             "Queue" => 18,
-            "Numbered" => 12,
+            "Numbered" | "Touch" => 12,
             "Start" | "StartAll" if self.memory.receipts.is_empty() => 0,
             "Ack" | "Release" | "PutBack" => 10,
-            "Touch" => 12,
             "Bury" | "Switch" | "Await" | "Move" | "Schedule" | "Share" => 8,
             "Peek" | "Dig" | "Restart" | "Update" | "Subscribe" | "Credit" => 6,
             "TakeDone" | "Kill" | "Cancel" | "Snatch" | "Member" | "Redrive" | "Explain"
