@@ -6,7 +6,72 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
+
+#: The longest progress, in bytes.
+PROGRESS_BYTES_MAX = 256
+#: The largest checkpoint, in bytes.
+CHECKPOINT_BYTES_MAX = 65_536
+
+
+@dataclass(frozen=True)
+class Told:
+    """How far the work on a job has come, as far as the server does not know it yet."""
+
+    #: For people.
+    progress: bytes | None = None
+    #: For the next attempt. An empty one removes what the server knows.
+    checkpoint: bytes | None = None
+
+
+class Telling:
+    """What a job tells of how far its work has come.
+
+    Nothing here talks to the server. A worker sends the newest values within a second, `touch` at
+    once, and a failure takes along a checkpoint that was not sent yet.
+    """
+
+    def progress(self, text: str | bytes) -> None:
+        """Tell people how far the work has come. The text is gone with the lease.
+
+        Raises `ValueError` if it has more than 256 bytes. An empty one removes the former.
+        """
+        told = text.encode() if isinstance(text, str) else text
+        if len(told) > PROGRESS_BYTES_MAX:
+            raise ValueError(
+                f"a progress has at most {PROGRESS_BYTES_MAX} bytes, and this one {len(told)}"
+            )
+        self.__dict__["_progress"] = told
+
+    def checkpoint(self, value: str | bytes) -> None:
+        """Note how far the work has come, for the next attempt, which finds it as bytes.
+
+        Raises `ValueError` if it has more than 65,536 bytes. An empty one removes the former.
+        """
+        told = value.encode() if isinstance(value, str) else bytes(value)
+        if len(told) > CHECKPOINT_BYTES_MAX:
+            raise ValueError(
+                f"a checkpoint has at most {CHECKPOINT_BYTES_MAX} bytes, and this one {len(told)}"
+            )
+        self.__dict__["_checkpoint"] = told
+
+    def has_untold(self) -> bool:
+        """Tell whether the server does not know all of it."""
+        return "_progress" in self.__dict__ or "_checkpoint" in self.__dict__
+
+    def take_untold(self) -> Told:
+        """Return what the server does not know, since it is about to be told."""
+        # The function of the job may tell more in another thread at any moment.
+        take = self.__dict__.pop
+        return Told(take("_progress", None), take("_checkpoint", None))
+
+    def keep_untold(self, told: Told) -> None:
+        """Keep what the server was not told after all, unless there is something newer."""
+        if told.progress is not None:
+            self.__dict__.setdefault("_progress", told.progress)
+        if told.checkpoint is not None:
+            self.__dict__.setdefault("_checkpoint", told.checkpoint)
 
 
 class Cancellable:

@@ -76,6 +76,6 @@ class Task:
     #: How far the work has come, for people, in T if its holder has said that.
     progress: str | None = None
     #: How far the work has come, for who takes it next, if a holder has said that.
-    checkpoint: str | None = None
+    checkpoint: bytes | None = None
     #: Where a dead letter comes from.
     origin: Origin | None = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from .. import commands
-from ..errors import Cancelled, Stale
-from ..job import Cancellable, reason_of
+from ..errors import Busy, Cancelled, PinpriqError, Stale
+from ..job import Cancellable, Telling, Told, reason_of
 from ..replies import State
 from ..spans import Span
 from ..task import Task
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from .queue import AsyncQueue
 
 
-class AsyncJob(Cancellable):
+class AsyncJob(Cancellable, Telling):
     """A task that was taken. As a context manager it acknowledges itself, or fails.
 
     Leaving the block normally acknowledges. An exception fails the job with its type and message
@@ -60,6 +61,11 @@ class AsyncJob(Cancellable):
         """How often the task was taken, this time included."""
         return self.task.attempts
 
+    @property
+    def last_checkpoint(self) -> bytes | None:
+        """How far the last attempt came, if it has told that."""
+        return self.task.checkpoint
+
     async def ack(self, result: Any = None, **options: Unpack[commands.AckOptions]) -> None:
         """Finish the task. A `result` replaces the payload of a task that is kept.
 
@@ -74,12 +80,14 @@ class AsyncJob(Cancellable):
 
         `tail` sends it behind its equals. Refused with `Stale` if the lease has ended.
         """
-        state = await self.queue.release(self.receipt, **options)
-        self.settled = True
-        return state
+        return await self._end(self.queue.release, dict(options))
 
     async def bury(self, reason: str | None = None, *, cost: int | None = None) -> None:
         """Set the task aside until somebody digs it up. Refused with `Stale`."""
+        if self.has_untold():
+            # A burial takes no checkpoint along.
+            with suppress(PinpriqError):
+                await self.touch()
         await self.queue.bury(self.receipt, reason=reason, cost=cost)
         self.settled = True
 
@@ -90,20 +98,50 @@ class AsyncJob(Cancellable):
 
         `delay`, in seconds, counts instead of the back-off of the queue. Refused with `Stale`.
         """
-        state = await self.queue.fail(self.receipt, reason=reason, delay=delay, cost=cost)
-        self.settled = True
-        return state
+        options = {"reason": reason, "delay": delay, "cost": cost}
+        return await self._end(self.queue.fail, options)
 
     async def touch(self, *, by: Span | None = None) -> datetime | None:
         """Renew the lease, or move its deadline by so many seconds. Returns the deadline.
 
-        Refused with `Stale` if the lease has ended, and with `Cancelled`.
+        What the job tells of how far it has come goes along, if there is room for it. Refused with
+        `Stale` if the lease has ended, and with `Cancelled`.
         """
+        told = self.take_untold()
         try:
-            return await self.queue.touch(self.receipt, by=by)
+            return await self._renew(by, told)
         except Cancelled as refused:
             self.note_cancelled(refused.reason)
             raise
+
+    async def _renew(self, by: Span | None, told: Told) -> datetime | None:
+        progress, checkpoint = told.progress, told.checkpoint
+        try:
+            return await self.queue.touch(
+                self.receipt, by=by, progress=progress, checkpoint=checkpoint
+            )
+        except PinpriqError as error:
+            self.keep_untold(told)
+            if told == Told() or not isinstance(error, Busy):
+                raise
+        return await self.queue.touch(self.receipt, by=by)
+
+    async def _end(self, ask: Callable[..., Any], options: dict[str, Any]) -> State:
+        """End the lease, with a checkpoint that the server does not know, if there is room."""
+        told = self.take_untold()
+        notes = told.checkpoint is not None and options.get("checkpoint") is None
+        if notes:
+            options["checkpoint"] = told.checkpoint
+        try:
+            state: State = await ask(self.receipt, **options)
+        except PinpriqError as error:
+            self.keep_untold(told)
+            if not notes or not isinstance(error, Busy):
+                raise
+            options["checkpoint"] = None
+            state = await ask(self.receipt, **options)
+        self.settled = True
+        return state
 
     async def __aenter__(self) -> AsyncJob:
         return self

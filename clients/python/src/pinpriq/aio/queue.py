@@ -319,14 +319,19 @@ class AsyncQueue(AsyncAdministration):
         return await self._run(words, parsing.state, about_tasks.repeat_of(receipt))
 
     async def touch(
-        self, receipt: Receipt | None = None, *, id: Name | None = None, by: Span | None = None
+        self,
+        receipt: Receipt | None = None,
+        *,
+        id: Name | None = None,
+        **options: Unpack[commands.TouchOptions],
     ) -> datetime | None:
         """Renew a lease, or move its deadline by so many seconds. Returns the deadline.
 
-        With the `id` of a ready task, `by` moves its TTL.
+        `progress` and `checkpoint` tell how far the work has come. With the `id` of a ready task,
+        `by` moves its TTL.
         """
         return await self.client.run(
-            about_tasks.touch(self.name, receipt, id=id, by=by, member=self.member)
+            about_tasks.touch(self.name, receipt, id=id, member=self.member, **options)
         )
 
     async def wait_for(self, id: Name, *, wait: Span | None = 0) -> Awaited:

@@ -163,9 +163,11 @@ def touch(
     receipt: Receipt | None,
     *,
     id: Name | None = None,
-    by: Span | None = None,
     member: Name | None = None,
+    **options: Unpack[commands.TouchOptions],
 ) -> Request[datetime | None]:
-    """Renew a lease, or move its deadline."""
-    words = commands.touch(queue, receipt, id=id, by=by, member=member)
-    return words.request(parsing.deadline, Repeat.SAFE if by is None else Repeat.NEVER)
+    """Renew a lease, or move its deadline, and tell how far the work has come."""
+    words = commands.touch(queue, receipt, id=id, member=member, **options)
+    return words.request(
+        parsing.deadline, Repeat.SAFE if options.get("by") is None else Repeat.NEVER
+    )

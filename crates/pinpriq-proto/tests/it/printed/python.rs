@@ -435,7 +435,7 @@ fn upper(text: &str) -> String {
 fn task_field(field: &Task) -> (&'static str, &'static str) {
     match (field.kind, field.name) {
         (FieldKind::Payload, _) => ("bytes", "b\"\""),
-        (FieldKind::Bytes, "key" | "share") => ("bytes | None", "None"),
+        (FieldKind::Bytes, "key" | "share" | "checkpoint") => ("bytes | None", "None"),
         (FieldKind::Bytes | FieldKind::Id, _) if field.always => ("str", "\"\""),
         (FieldKind::Bytes | FieldKind::Id | FieldKind::Receipt | FieldKind::Address, _) => {
             ("str | None", "None")
