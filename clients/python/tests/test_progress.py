@@ -48,6 +48,7 @@ def test_a_checkpoint_comes_with_the_next_take(client: Client) -> None:
     task = queue.get(job.id)
     assert task is not None
     assert (task.progress, task.checkpoint) == ("a third", b"\xff\x00row 1")
+    assert [lease.progress for lease in queue.leases().items] == ["a third"]
     assert job.release() is State.READY
     job = queue.take(ttr=60)
     assert job is not None

@@ -110,6 +110,8 @@ class Lease:
     door: str | None
     since: datetime | None
     until: datetime | None
+    #: How far the work has come, if the holder has told that.
+    progress: str | None = None
 
 
 @dataclass(frozen=True)
