@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use pinpriq_proto::limits::REASON_BYTES_MAX;
 use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::error::Error;
@@ -98,11 +99,13 @@ pub(crate) fn unix_ms(moment: SystemTime) -> u64 {
 
 /// Returns a reason that fits into 1,024 bytes, cut between two letters if it is too long.
 pub(crate) fn cut_reason(reason: &str) -> &str {
-    &reason[..reason.floor_char_boundary(REASON_BYTES_MAX)]
+    cut(reason, REASON_BYTES_MAX)
 }
 
-/// The most bytes of a reason.
-const REASON_BYTES_MAX: usize = 1024;
+/// Returns a text of at most so many bytes, cut between two letters if it is too long.
+pub(crate) fn cut(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
 
 /// Returns a unique key that no other put has: 128 random bits in 32 letters.
 pub(crate) fn own_key() -> String {

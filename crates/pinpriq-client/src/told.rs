@@ -4,10 +4,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The longest progress, in bytes.
-const PROGRESS_BYTES_MAX: usize = 256;
-/// The largest checkpoint, in bytes.
-const CHECKPOINT_BYTES_MAX: usize = 65_536;
+use pinpriq_proto::limits::{CHECKPOINT_BYTES_MAX, PROGRESS_BYTES_MAX};
+
+use crate::request::cut;
 
 /// What the server does not know yet.
 #[derive(Default)]
@@ -25,8 +24,7 @@ pub(crate) struct Told {
 impl Untold {
     /// Notes a progress, cut to the longest that the server takes.
     pub(crate) fn note_progress(&self, text: &str) {
-        let cut = text.get(..text.floor_char_boundary(PROGRESS_BYTES_MAX)).unwrap_or_default();
-        self.told().progress = Some(cut.to_owned());
+        self.told().progress = Some(cut(text, PROGRESS_BYTES_MAX).to_owned());
     }
 
     /// Notes a checkpoint. Returns whether the server takes one as large.

@@ -48,11 +48,15 @@ pub(crate) fn check_id(id: &[u8]) -> Result<(), Refusal> {
 }
 
 pub(crate) fn check_reason(reason: Option<&[u8]>) -> Result<(), Refusal> {
-    match reason {
-        Some(reason) if reason.len() > REASON_BYTES_MAX => Err(bad(format!(
-            "a reason has at most {REASON_BYTES_MAX} bytes, and this one has {}",
-            reason.len()
-        ))),
+    check_text("a reason", REASON_BYTES_MAX, reason)
+}
+
+/// Refuses a text for people that is longer than `most` bytes.
+pub(crate) fn check_text(what: &str, most: usize, text: Option<&[u8]>) -> Result<(), Refusal> {
+    match text {
+        Some(text) if text.len() > most => {
+            Err(bad(format!("{what} has at most {most} bytes, and this one has {}", text.len())))
+        }
         _ => Ok(()),
     }
 }

@@ -3,12 +3,15 @@
 use crate::engine::{Answered, Engine};
 use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::Slot;
-use crate::operations::arguments::{bad, check_id, check_positive, check_reason, later, quoted};
+use crate::operations::arguments::{
+    bad, check_id, check_positive, check_reason, check_text, later, quoted,
+};
 use crate::operations::find::{named, not_found};
-use crate::operations::progress::{check_checkpoint, check_progress_text};
+use crate::operations::progress::check_checkpoint;
 use crate::step::New;
 use crate::transition::{Answer, By, Operation, Standing, answer};
 use pinpriq_proto::command::{Ack, Amendment, Bury, Held, HeldBy, QueueName, Release, Touch};
+use pinpriq_proto::limits::PROGRESS_BYTES_MAX;
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::settings::AfterAck;
 use pinpriq_proto::task::{Burial, Bytes, ClientId, Lease, Receipt, State, StateKind};
@@ -152,7 +155,7 @@ impl Engine {
         let Touch { held, by, progress, checkpoint } = *touch;
         check_held(held)?;
         check_positive("the span to touch by", by)?;
-        check_progress_text(progress)?;
+        check_text("a progress", PROGRESS_BYTES_MAX, progress)?;
         check_checkpoint(checkpoint)?;
         let tells = progress.is_some() || checkpoint.is_some();
         let (slot, standing) = match held.by {

@@ -7,8 +7,7 @@
 use crate::engine::Engine;
 use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::Slot;
-use crate::operations::arguments::bad;
-use pinpriq_proto::limits::{CHECKPOINT_BYTES_MAX, PROGRESS_BYTES_MAX};
+use pinpriq_proto::limits::CHECKPOINT_BYTES_MAX;
 use pinpriq_proto::reply::{Refusal, RefusalKind};
 use pinpriq_proto::task::Bytes;
 
@@ -20,12 +19,18 @@ impl Engine {
         text: Option<&[u8]>,
         checkpoint: Option<&[u8]>,
     ) {
-        if let Some(text) = text {
-            self.amend(slot, Unsaved::Nothing, |task| task.set_progress_text(some(text)));
+        if text.is_none() && checkpoint.is_none() {
+            return;
         }
-        if let Some(checkpoint) = checkpoint {
-            self.amend(slot, Unsaved::Progress, |task| task.set_checkpoint(some(checkpoint)));
-        }
+        let unsaved = if checkpoint.is_some() { Unsaved::Progress } else { Unsaved::Nothing };
+        self.amend(slot, unsaved, |task| {
+            if let Some(text) = text {
+                task.set_progress_text(some(text));
+            }
+            if let Some(checkpoint) = checkpoint {
+                task.set_checkpoint(some(checkpoint));
+            }
+        });
     }
 }
 
@@ -33,16 +38,6 @@ impl Engine {
 pub(crate) fn forget_the_way(task: &mut Task) {
     task.set_cancelled(None);
     task.set_checkpoint(None);
-}
-
-pub(super) fn check_progress_text(text: Option<&[u8]>) -> Result<(), Refusal> {
-    match text {
-        Some(text) if text.len() > PROGRESS_BYTES_MAX => Err(bad(format!(
-            "a progress has at most {PROGRESS_BYTES_MAX} bytes, and this one has {}",
-            text.len()
-        ))),
-        _ => Ok(()),
-    }
 }
 
 pub(super) fn check_checkpoint(checkpoint: Option<&[u8]>) -> Result<(), Refusal> {

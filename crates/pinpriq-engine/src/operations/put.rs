@@ -174,7 +174,7 @@ impl Engine {
 
     fn put_back_one(&mut self, mut record: TaskRecord) -> bool {
         if record.progress.cancelled().is_some() {
-            // Whoever has cancelled it while it was held for the pop wanted it to end.
+            // It was cancelled while it was held for the pop, so it ends.
             return false;
         }
         record.progress.forget_text();

@@ -10,6 +10,7 @@ use pinpriq_proto::time::{Span, Timestamp};
 
 use super::progress::checkpoint_fits;
 use super::recall::{is_unstarted, start};
+use super::room::New;
 use super::{Answer, Model, fits, id_fits};
 
 impl Model {
@@ -184,7 +185,8 @@ impl Model {
         }
         let number = self.hold(client, held)?;
         self.may_renew(number)?;
-        self.may_tell(number, progress, checkpoint)?;
+        let progress_text = progress;
+        self.may_change(number, New { progress_text, checkpoint, ..New::NOTHING })?;
         let now = self.now;
         let State::Taken(lease) = &mut self.task_mut(number).progress.state else {
             unreachable!("task {number} is held")

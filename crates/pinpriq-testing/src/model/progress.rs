@@ -5,20 +5,9 @@ use pinpriq_proto::reply::RefusalKind;
 use pinpriq_proto::task::{Bytes, Trace};
 
 use super::Model;
-use super::room::New;
 use super::turns::trace_of;
 
 impl Model {
-    /// Checks whether there is room for what a holder tells.
-    pub(super) fn may_tell(
-        &self,
-        number: u64,
-        progress_text: Option<&[u8]>,
-        checkpoint: Option<&[u8]>,
-    ) -> Result<(), RefusalKind> {
-        self.may_change(number, New { progress_text, checkpoint, ..New::NOTHING })
-    }
-
     pub(super) fn note_progress(
         &mut self,
         number: u64,
@@ -47,7 +36,7 @@ impl Model {
         self.note_progress(number, None, Some(b""));
     }
 
-    /// An acknowledgement counts for more than a cancel, and nobody goes on with the task.
+    /// An acknowledged task is not cancelled, and nobody goes on with it.
     pub(super) fn forget_the_way(&mut self, number: u64) {
         let progress = &mut self.task_mut(number).progress;
         progress.trace = Trace { cancelled: None, ..trace_of(progress) }.kept();

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import Busy, Cancelled, PinpriqError, Refused, Stale
 from ..job import Told
@@ -84,20 +84,8 @@ class AsyncKeeper:
     async def _renew_some(self, jobs: list[AsyncJob]) -> bool:
         """Renew these leases in one round trip. Returns whether there was an answer."""
         told = [job.take_untold() for job in jobs]
-        try:
-            replies = await self._client.link.run_all(
-                [
-                    about_tasks.touch(
-                        job.queue.name,
-                        job.receipt,
-                        progress=each.progress,
-                        checkpoint=each.checkpoint,
-                    )
-                    for job, each in zip(jobs, told, strict=True)
-                ]
-            )
-        except PinpriqError as error:
-            log.warning("leases were not renewed: %s", error)
+        replies = await self._touch(jobs, told)
+        if replies is None:
             for job, each in zip(jobs, told, strict=True):
                 job.keep_untold(each)
             return False
@@ -111,19 +99,24 @@ class AsyncKeeper:
             else:
                 self._note(job, reply)
         if without_room:
-            await self._renew_alone(without_room)
+            replies = await self._touch(without_room, [Told()] * len(without_room))
+            for job, reply in zip(without_room, replies or (), strict=False):
+                self._note(job, reply)
         return True
 
-    async def _renew_alone(self, jobs: list[AsyncJob]) -> None:
-        try:
-            replies = await self._client.link.run_all(
-                [about_tasks.touch(job.queue.name, job.receipt) for job in jobs]
+    async def _touch(self, jobs: list[AsyncJob], told: list[Told]) -> list[Any] | None:
+        """Renew leases, and tell this of their jobs. Returns the replies, if they came."""
+        requests = [
+            about_tasks.touch(
+                job.queue.name, job.receipt, progress=each.progress, checkpoint=each.checkpoint
             )
+            for job, each in zip(jobs, told, strict=True)
+        ]
+        try:
+            return await self._client.link.run_all(requests)
         except PinpriqError as error:
             log.warning("leases were not renewed: %s", error)
-            return
-        for job, reply in zip(jobs, replies, strict=True):
-            self._note(job, reply)
+            return None
 
     def _note(self, job: AsyncJob, reply: object) -> None:
         """Take note of what the server says to a renewal."""
