@@ -48,6 +48,22 @@ def test_put_take_and_ack(client: Client) -> None:
     assert (refused.value.kind, refused.value.repeated) == ("STALE", False)
 
 
+def test_held_task_waits_until_it_is_freed(client: Client) -> None:
+    queue = client.queue("approvals")
+    put = queue.put("order", held=True)
+    task = queue.get(put.id)
+    assert task is not None
+    assert (task.held, task.state, task.ready_at) == (True, State.WAITING, None)
+    assert queue.take(ttr=60) is None
+    assert queue.restart(put.id) is State.READY
+    other = queue.put("order", held=True)
+    job = queue.take(ttr=60, id=other.id)
+    assert job is not None
+    assert (job.id, job.task.held) == (other.id, False)
+    assert queue.take(ttr=60, id=other.id) is None
+    job.ack()
+
+
 def test_headers_travel_with_the_task(client: Client) -> None:
     queue = client.queue("jobs")
     put = queue.put("x", headers={"tenant": "acme", "raw": b"\xff"})

@@ -42,6 +42,8 @@ export interface Options {
   readonly cost?: number | undefined;
   /** Short values by name that travel with the payload, such as a trace; at most 16. */
   readonly headers?: Headers | undefined;
+  /** The task waits until RESTART frees it, or TAKE with its ID, or CANCEL ends it. */
+  readonly held?: boolean | undefined;
   /** At most this many. */
   readonly count?: number | undefined;
   /** From which end of the priorities, MIN unless it is given. */
@@ -139,6 +141,7 @@ const SEND: {
   share: (words, value) => words.option("SHARE", value),
   cost: (words, value) => words.number("COST", value),
   headers: (words, value) => words.headers("HEADERS", value),
+  held: (words, value) => words.flag("HELD", value),
   count: (words, value) => words.number("COUNT", value),
   from: (words, value) => words.option("FROM", value),
   order: (words, value) => words.option("ORDER", value),
@@ -188,7 +191,7 @@ type Of<List extends readonly (keyof Options)[]> = Pick<Options, List[number]>;
 
 const PUT = [
   "key", "priority", "delayMs", "at", "ttlMs", "ttrMs", "id", "waitMs", "roomMs", "unique",
-  "windowMs", "onDuplicate", "reason", "share", "headers",
+  "windowMs", "onDuplicate", "reason", "share", "headers", "held",
 ] as const;
 /** The options of `PUT`. */
 export type PutOptions = Of<typeof PUT> & {
@@ -212,14 +215,17 @@ const TAKE = [
   "count", "waitMs", "ttrMs", "from", "order", "group", "withMeta", "done", "member",
 ] as const;
 /** The options of `TAKE`. */
-export type TakeOptions = Of<typeof TAKE>;
+export type TakeOptions = Of<typeof TAKE> & {
+  /** This task alone, from R, W or B, past pauses, limits, rates, keys and shares. */
+  readonly id?: string | undefined;
+};
 
 /**
  * Takes the most urgent tasks under a lease. The reply: an array of tasks, empty if there are
  * none.
  */
 export function take(queues: readonly string[], options: TakeOptions = {}): Words {
-  return send(new Words("TAKE").queues(queues), options, TAKE);
+  return send(new Words("TAKE").queues(queues), options, TAKE).option("ID", options.id);
 }
 
 const POP = ["count", "waitMs", "from", "order", "group", "withMeta", "member"] as const;

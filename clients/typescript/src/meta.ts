@@ -2,6 +2,7 @@
 // the server's table of fields by `cargo test -p pinpriq-proto printed`.
 import {
   numberOf, numberOrNull, type Origin, originOf, type ReplyMap, type State, textOf, textOrNull,
+  isYes,
   textsOf,
 } from "./replies.js";
 
@@ -51,6 +52,8 @@ export interface TaskMeta {
   readonly progress: string | null;
   /** How far the work has come, for who takes it next, if a holder has said that. */
   readonly checkpoint: string | null;
+  /** Whether it waits in W until it is freed. */
+  readonly held: boolean;
   /** Where it comes from if it is a dead letter. */
   readonly origin: Origin | null;
 }
@@ -80,6 +83,7 @@ export function metaOf(map: ReplyMap): TaskMeta {
     cancelled: textOrNull(map["cancelled"]),
     progress: textOrNull(map["progress"]),
     checkpoint: textOrNull(map["checkpoint"]),
+    held: isYes(map["held"]),
     origin: originOf(map),
   };
 }

@@ -56,6 +56,11 @@ export function textOf(reply: Reply | undefined): string {
   throw unexpected(reply);
 }
 
+/** Whether a reply is the word yes. A server that knows none says nothing. */
+export function isYes(reply: Reply | undefined): boolean {
+  return reply !== undefined && reply !== null && textOf(reply) === "yes";
+}
+
 /** Returns a reply as text, or null. */
 export function textOrNull(reply: Reply | undefined): string | null {
   return reply === null || reply === undefined ? null : textOf(reply);

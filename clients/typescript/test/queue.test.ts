@@ -45,6 +45,20 @@ test("terms_of_a_put_reach_the_server", async () => {
   assert.equal(await queue.kill(id), 1);
 });
 
+test("held_task_waits_until_it_is_freed", async () => {
+  const queue = client.queue<string>("approvals");
+  const { id } = await queue.put("order", { held: true });
+  const task = await queue.get(id);
+  assert.deepEqual([task?.meta?.held, task?.meta?.readyAt], [true, null]);
+  assert.equal(await queue.take(), null);
+  assert.equal(await queue.restart(id), "R");
+  const other = await queue.put("order", { held: true });
+  const job = await queue.take({ id: other.id, withMeta: true });
+  assert.deepEqual([job?.id, job?.meta?.held], [other.id, false]);
+  assert.equal(await queue.take({ id: other.id }), null);
+  await job?.ack();
+});
+
 test("headers_travel_with_the_task", async () => {
   const queue = client.queue<string>("headers");
   const { id } = await queue.put("x", { headers: { tenant: "acme", "a.z": Buffer.from("1") } });

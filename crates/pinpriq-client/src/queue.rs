@@ -9,6 +9,7 @@ use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::client::Client;
 use crate::error::Error;
+use crate::job::Job;
 use crate::name::Name;
 use crate::request::{Repeat, Request, WordsExt as _, cut_reason};
 use crate::spans::note_redrive;
@@ -77,6 +78,13 @@ impl Queue {
     /// options if there are any.
     pub fn take(&self, ttr: Duration) -> Take {
         Take::new(self.clone(), ttr)
+    }
+
+    /// Takes this task alone under a lease of `ttr`, past everything that holds it back: its delay,
+    /// a hold, a pause, limits and rates. Returns none if it is taken, finished or not there.
+    /// Needs the rights `take` and `manage`.
+    pub async fn take_one(&self, id: impl Into<Name>, ttr: Duration) -> Result<Option<Job>, Error> {
+        take::take_one(self, &id.into(), ttr).await
     }
 
     /// Takes the most urgent task for good, or returns none. If the reply is lost, so is the task.

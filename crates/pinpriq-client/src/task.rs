@@ -111,6 +111,10 @@ impl Map<'_> {
         self.0.field(name)?.integer()
     }
 
+    fn truth(&self, name: &str) -> Option<bool> {
+        Some(self.0.field(name)?.as_bytes()? == b"yes")
+    }
+
     fn number(&self, name: &str) -> Option<u64> {
         u64::try_from(self.integer(name)?).ok()
     }

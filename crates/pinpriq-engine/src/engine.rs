@@ -538,6 +538,7 @@ impl Engine {
                 }
                 self.take(client, request, take)
             }
+            Command::TakeOne { queue, id, mode } => self.take_one(client, queue, id, mode),
             Command::Reserve(ref reserve) => self.reserve(client, request, reserve),
             Command::Head(queues) => self.head(client, queues),
             Command::Share(ref share) => self.share(client, request, share),

@@ -19,6 +19,8 @@ pub(crate) enum Operation {
     Take,
     /// It is leased by its number, whatever its queue holds back.
     TakeByNumber,
+    /// See [`pinpriq_proto::command::Command::TakeOne`].
+    TakeById,
     /// It is selected and acknowledged in one step.
     Pop,
     /// A pop that could not be sent is undone.
@@ -146,6 +148,10 @@ pub(crate) const fn answer(operation: Operation, standing: Standing) -> Answer {
         Operation::TakeByNumber => match standing {
             Standing::Resting(Ready | Waiting | Buried) => Answer::Moves(&[Some(Taken)]),
             _ => Answer::Refused(RefusalKind::NotFound),
+        },
+        Operation::TakeById => match standing {
+            Standing::Resting(Ready | Waiting | Buried) => Answer::Moves(&[Some(Taken)]),
+            _ => Answer::Nothing,
         },
         Operation::Kick => match standing {
             Standing::Resting(Waiting | Buried) => Answer::Moves(&[Some(Ready), None]),
@@ -275,10 +281,11 @@ pub(crate) fn permits(
 }
 
 /// The rows of the listing, each with its label.
-pub(crate) const ROWS: [(&str, Operation); 38] = [
+pub(crate) const ROWS: [(&str, Operation); 39] = [
     ("put with that id", Operation::Put),
     ("take", Operation::Take),
     ("take by number", Operation::TakeByNumber),
+    ("take by id", Operation::TakeById),
     ("pop", Operation::Pop),
     ("put back", Operation::PutBack),
     ("ack by receipt", Operation::Ack(By::Receipt)),

@@ -92,7 +92,7 @@ pub enum Command<'a> {
         .words(&[Word::Queues])
         .options(&[
             options::COUNT, options::WAIT, options::TTR, options::FROM, options::ORDER,
-            options::GROUP, options::WITHMETA, options::DONE, options::MEMBER,
+            options::GROUP, options::WITHMETA, options::DONE, options::ID_TAKEN, options::MEMBER,
         ])
     )]
     #[request(by_hand = pop,
@@ -106,6 +106,19 @@ pub enum Command<'a> {
         ])
     )]
     Take(Take<'a>),
+    /// Takes one task by its id, from R, W or B, whatever its queue holds back. The reply is an
+    /// array with it, or an empty one if it is taken, finished or not there.
+    #[command(needs(take = queue, manage = queue), shard = queue, disk = Leases)]
+    #[letter(53)]
+    TakeOne {
+        /// The queue.
+        queue: QueueName<'a>,
+        /// The id, in its text form.
+        id: &'a [u8],
+        /// Whose the lease is, and how long. A pop is refused.
+        #[letter(1, default = TakeMode::Lease { ttr: None })]
+        mode: TakeMode,
+    },
     /// Takes the most urgent task of several queues under a lease that is tied to the connection.
     /// The reply is the task, none if the time is up, or
     /// [`Reply::DeadlineSoon`](crate::reply::Reply::DeadlineSoon).

@@ -78,6 +78,8 @@ pub enum FieldKind {
     Address,
     /// Values by name.
     Headers,
+    /// True or false.
+    Truth,
 }
 
 /// What replies have a field.
@@ -116,9 +118,9 @@ pub enum Value<'a> {
     Address(SocketAddr),
     /// Of [`FieldKind::Headers`], as [`headers::encode`](crate::task::headers::encode) writes them.
     Headers(&'a [u8]),
-    /// True or false, which nothing about a task is.
+    /// Of [`FieldKind::Truth`].
     Truth(bool),
-    /// A rate, which nothing about a task is either.
+    /// A rate, which nothing about a task is.
     Rate(Rate),
 }
 
@@ -144,12 +146,14 @@ pub struct Draft {
     trace: Trace,
     past: Past,
     unique_until: Option<Timestamp>,
+    /// Whether it waits until it is freed.
+    is_parked: bool,
     /// What was found first to be wrong with it.
     wrong: Option<Wrong>,
 }
 
 /// All fields of a task: first those of replies, in their order, then those that are only exported.
-pub static TASK: [Field; 45] = [
+pub static TASK: [Field; 46] = [
     Field::of("queue", FieldKind::Bytes, "name; for a task in a lane the topic", |it| {
         Value::Bytes(&it.task.queue)
     })
@@ -223,7 +227,7 @@ pub static TASK: [Field; 45] = [
                 let grant = Grant { incarnation: 0, serial: 0 };
                 State::Taken(Lease { grant, holder: None, deadline: None, ttr: None })
             }
-            StateKind::Waiting => State::Waiting { ready_at: Timestamp::ZERO },
+            StateKind::Waiting => State::Waiting { ready_at: None },
             StateKind::Buried => State::Buried(Burial::UNKNOWN),
             StateKind::Zombie => State::Zombie { purge_at: Timestamp::ZERO },
             StateKind::Done => State::Done,
@@ -263,13 +267,17 @@ pub static TASK: [Field; 45] = [
     .carried_as("expires_at"),
     Field::of("ready_at", FieldKind::Moment, "end of its delay, in W", |it| {
         match it.task.progress.state {
-            State::Waiting { ready_at } => Value::Moment(ready_at),
+            State::Waiting { ready_at } => moment(ready_at),
             _ => Value::Missing,
         }
     })
     .carried(3, |draft, value| {
-        draft
-            .set_end("ready_at", StateKind::Waiting, value, |ready_at| State::Waiting { ready_at });
+        // One that is held has no such moment, and says so.
+        if value != Value::Missing {
+            draft.set_end("ready_at", StateKind::Waiting, value, |ready_at| State::Waiting {
+                ready_at: Some(ready_at),
+            });
+        }
     }),
     Field::of(
         "lease_until",
@@ -420,6 +428,13 @@ pub static TASK: [Field; 45] = [
         let checkpoint = value.bytes().filter(|bytes| !bytes.is_empty());
         draft.trace.checkpoint = checkpoint.map(Bytes::from);
     }),
+    Field::of("held", FieldKind::Truth, "whether it waits in W until it is freed", |it| {
+        Value::Truth(it.task.progress.state == State::HELD)
+    })
+    .always()
+    .carried(35, |draft, value| draft.is_parked = value == Value::Truth(true))
+    .carried_as("parked")
+    .usually(Value::Truth(false)),
     Field::of("burial", FieldKind::Number, "its place among those that are buried", |it| match it
         .task
         .progress
@@ -467,11 +482,12 @@ pub static TASK: [Field; 45] = [
         count(it.task.progress.counts().kicks)
     })
     .counted(17, |draft, value| draft.trace.counts.kicks = value.count()),
-    Field::of("held", FieldKind::Count, "1 if it holds back the others of its key", |it| {
+    Field::of("holds", FieldKind::Count, "1 if it holds back the others of its key", |it| {
         count(u32::from(it.task.progress.is_held()))
     })
     .shown(Shown::Never)
-    .counted(30, |draft, value| draft.trace.is_held = value.count() > 0),
+    .counted(30, |draft, value| draft.trace.is_held = value.count() > 0)
+    .carried_as("held"),
     Field::of("start", FieldKind::Moment, "moment at which it has begun to age", |it| {
         moment(it.task.progress.aged().start)
     })
@@ -666,12 +682,13 @@ impl Draft {
         };
         let trace = Trace::NONE;
         let past = Past { origin: None, scheduled: None, unique: None };
-        Self { task, trace, past, unique_until: None, wrong: None }
+        Self { task, trace, past, unique_until: None, is_parked: false, wrong: None }
     }
 
     /// The task that was read and the end of the window of its unique key, or what is wrong.
-    pub fn finish(self) -> Result<(TaskRecord, Option<Timestamp>), Wrong> {
-        let Self { mut task, trace, past, unique_until, wrong } = self;
+    pub fn finish(mut self) -> Result<(TaskRecord, Option<Timestamp>), Wrong> {
+        self.check_parked();
+        let Self { mut task, trace, past, unique_until, is_parked: _, wrong } = self;
         task.progress.trace = trace.kept();
         task.past = Past::of(past.origin, past.scheduled, past.unique);
         wrong.map_or(Ok((task, unique_until)), Err)
@@ -684,6 +701,19 @@ impl Draft {
     fn misplace(&mut self, name: &str) {
         let state = self.task.progress.state.kind().word();
         self.refuse(format!("a {state} task has no '{name}'"));
+    }
+
+    /// Refuses a waiting task of which nothing says when it is ready, unless it is held.
+    fn check_parked(&mut self) {
+        match &self.task.progress.state {
+            State::Waiting { ready_at: None } if !self.is_parked => {
+                self.refuse("a waiting task has 'ready_at', or it is 'parked'");
+            }
+            state if self.is_parked && *state != State::HELD => {
+                self.refuse("only a waiting task without 'ready_at' is 'parked'");
+            }
+            _ => {}
+        }
     }
 
     /// Sets the moment at which a task leaves its state. It goes with the state `of` alone.

@@ -131,6 +131,9 @@ pub enum Reason {
         /// The end of the delay.
         until: Timestamp,
     },
+    /// It waits until somebody frees it.
+    #[letter(21)]
+    Held,
     /// It is taken.
     #[letter(2)]
     Taken {
@@ -261,6 +264,7 @@ impl Reason {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Delayed { .. } => "delayed",
+            Self::Held => "held",
             Self::Taken { .. } => "taken",
             Self::Buried { .. } => "buried",
             Self::Expired => "expired",
@@ -331,9 +335,12 @@ impl Reason {
             Self::ShareTurn { share, ahead } => {
                 vec![("share", Value::Bytes(share)), ("ahead", Value::Number(*ahead))]
             }
-            Self::Expired | Self::Paused | Self::NoPriority | Self::NoConsumer | Self::Next => {
-                Vec::new()
-            }
+            Self::Held
+            | Self::Expired
+            | Self::Paused
+            | Self::NoPriority
+            | Self::NoConsumer
+            | Self::Next => Vec::new(),
         }
     }
 }

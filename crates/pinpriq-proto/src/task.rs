@@ -65,8 +65,8 @@ pub enum State {
     Taken(Lease),
     /// W, until `ready_at`.
     Waiting {
-        /// The end of the delay.
-        ready_at: Timestamp,
+        /// The end of the delay. Without one it waits until it is freed.
+        ready_at: Option<Timestamp>,
     },
     /// B, in this place among those that are buried.
     Buried(Burial),
@@ -378,6 +378,9 @@ impl StateKind {
 }
 
 impl State {
+    /// W until somebody frees it.
+    pub const HELD: Self = Self::Waiting { ready_at: None };
+
     /// The state without its data.
     #[must_use]
     pub const fn kind(&self) -> StateKind {

@@ -174,4 +174,5 @@ export const FIELDS = [
   { name: "cancelled", kind: "text" },
   { name: "progress", kind: "text" },
   { name: "checkpoint", kind: "text" },
+  { name: "held", kind: "text" },
 ];

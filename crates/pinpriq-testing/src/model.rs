@@ -299,6 +299,7 @@ impl Model {
             Command::GiveBack(receipts) => Ok(Some(self.give_back(receipts))),
             Command::Share(share) => self.share(client, request, share),
             Command::Take(take) => self.take(client, request, take),
+            Command::TakeOne { queue, id, mode } => self.take_one(client, *queue, id, *mode),
             Command::TakeDone { done, take } => self.take_done(client, request, done, take),
             Command::Peek(peek) => self.peek(peek),
             Command::Get { queue, id } => {

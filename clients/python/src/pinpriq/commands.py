@@ -36,6 +36,7 @@ OPTIONS = {
     "share": ("SHARE", "option"),
     "cost": ("COST", "option"),
     "headers": ("HEADERS", "headers"),
+    "held": ("HELD", "switch"),
     "from_": ("FROM", "option"),
     "order": ("ORDER", "option"),
     "group": ("GROUP", "switch"),
@@ -97,6 +98,8 @@ class PutOptions(TypedDict, total=False):
     cost: int | None
     #: Short values by name that travel with the payload, such as a trace; at most 16.
     headers: Mapping[str, Name] | None
+    #: The task waits until RESTART frees it, or TAKE with its ID, or CANCEL ends it.
+    held: bool
 
 
 def put(
@@ -134,6 +137,8 @@ class TakeOptions(TypedDict, total=False):
     order: Literal["oldest", "newest"] | None
     #: Whole groups of tasks with one key, so that COUNT counts groups.
     group: bool
+    #: This task alone, from R, W or B, past pauses, limits, rates, keys and shares.
+    id: Name | None
 
 
 def take(

@@ -77,5 +77,7 @@ class Task:
     progress: str | None = None
     #: How far the work has come, for who takes it next, if a holder has said that.
     checkpoint: bytes | None = None
+    #: Whether it waits in W until it is freed.
+    held: bool = False
     #: Where a dead letter comes from.
     origin: Origin | None = None

@@ -27,6 +27,7 @@ pub struct Put {
     priority: Option<i64>,
     delay: Option<Duration>,
     at: Option<SystemTime>,
+    is_held: bool,
     ttl: Option<Duration>,
     ttr: Option<Duration>,
     id: Option<Name>,
@@ -63,6 +64,7 @@ impl Put {
             priority: None,
             delay: None,
             at: None,
+            is_held: false,
             ttl: None,
             ttr: None,
             id: None,
@@ -115,6 +117,13 @@ impl Put {
         self
     }
 
+    /// Holds it back until it is freed: by [`Queue::take_one`], by the command `RESTART`, or never,
+    /// if it is cancelled. The TTL of its queue does not count for it.
+    pub const fn held(mut self) -> Self {
+        self.is_held = true;
+        self
+    }
+
     /// Lets it expire after this long, unless it is finished.
     pub const fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
@@ -158,6 +167,7 @@ impl Put {
         let words = self.queue.words("PUT").bytes(&self.payload).terms(&self.terms);
         let words = words.option("PRIORITY", self.priority).span("DELAY", self.delay);
         let words = words.option("AT", self.at.map(unix_ms)).span("TTL", self.ttl);
+        let words = words.flag("HELD", self.is_held);
         let words = words.span("TTR", self.ttr).given("ID", self.id.as_ref());
         let own = self.queue.client.options().own_window();
         match &self.unique {

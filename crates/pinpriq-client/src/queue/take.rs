@@ -137,6 +137,17 @@ pub(crate) async fn take(
     jobs(client, words(source, count, wait, ttr), wait).await
 }
 
+/// Takes one task by its id.
+pub(super) async fn take_one(
+    queue: &Queue,
+    id: &Name,
+    ttr: Duration,
+) -> Result<Option<Job>, Error> {
+    let words = queue.words("TAKE").given("ID", Some(id)).span("TTR", Some(ttr));
+    let words = queue.in_lane(words.bytes("WITHMETA"));
+    Ok(jobs(&queue.client, words, Duration::ZERO).await?.pop())
+}
+
 fn words(source: &Source, count: u32, wait: Duration, ttr: Duration) -> Words {
     let words = Words::new("TAKE").queue_names(&source.names).option("COUNT", Some(count));
     let words = words.span("WAIT", Some(wait).filter(|wait| !wait.is_zero()));

@@ -67,6 +67,8 @@ pub struct Task {
     pub progress: Option<Name>,
     /// How far the work has come, for who takes it next, if a holder has said that.
     pub checkpoint: Option<Name>,
+    /// Whether it waits in W until it is freed.
+    pub held: bool,
     /// Where a dead letter comes from.
     pub origin: Option<Origin>,
 }
@@ -103,6 +105,7 @@ impl Task {
             cancelled: map.name("cancelled"),
             progress: map.name("progress"),
             checkpoint: map.name("checkpoint"),
+            held: map.truth("held").unwrap_or_default(),
             origin: map.origin(),
         })
     }

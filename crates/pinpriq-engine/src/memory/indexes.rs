@@ -17,6 +17,7 @@ use crate::memory::sorted::{self, Key, Sorted};
 use crate::memory::tasks::Tasks;
 use pinpriq_proto::command::{End, Order, Selection};
 use pinpriq_proto::task::{Bytes, State, StateKind, TaskId};
+use pinpriq_proto::time::Timestamp;
 
 /// The indexes of one queue. Every operation costs O(log n) unless its comment says otherwise.
 #[derive(Debug, Default)]
@@ -633,7 +634,8 @@ fn resting_rank(task: &Task) -> Rank {
 /// buried.
 fn turn_of(task: &Task) -> Option<(StateKind, Key)> {
     let above = match task.state() {
-        State::Waiting { ready_at } => ready_at.ms(),
+        // Those that are held come last.
+        State::Waiting { ready_at } => ready_at.map_or(u64::MAX, Timestamp::ms),
         State::Buried(burial) => burial.number(),
         _ => return None,
     };

@@ -124,7 +124,7 @@ impl Task {
         task.set_priority(new.priority);
         task.set_expires_at(new.expires_at);
         if let Some(ready_at) = new.ready_at {
-            task.set_state(State::Waiting { ready_at });
+            task.set_state(State::Waiting { ready_at: Some(ready_at) });
             task.set_delay(ready_at.since(new.put_at));
         }
         task
@@ -529,7 +529,8 @@ impl Task {
         match &besides.state {
             State::Ready => besides.expires_at,
             State::Waiting { ready_at } => {
-                Some(besides.expires_at.map_or(*ready_at, |at| at.min(*ready_at)))
+                let ends = [*ready_at, besides.expires_at];
+                ends.into_iter().flatten().min()
             }
             State::Taken(lease) => lease.deadline,
             State::Zombie { purge_at } => Some(*purge_at),

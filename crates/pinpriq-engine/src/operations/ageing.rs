@@ -81,7 +81,7 @@ impl Engine {
         let task = &self.tasks[slot];
         let settings = &self.queues[task.queue].settings;
         let mut aged = task.aged();
-        if let State::Waiting { ready_at } = *task.state() {
+        if let State::Waiting { ready_at: Some(ready_at) } = *task.state() {
             aged.start.get_or_insert(ready_at);
         }
         if settings.ageing != settings.ageing_usual {

@@ -58,7 +58,10 @@ impl Engine {
         let (mut reasons, mut eta) = (Vec::new(), None);
         match task.state() {
             State::Ready => eta = self.explain_ready(slot, &mut reasons),
-            State::Waiting { ready_at } => reasons.push(Reason::Delayed { until: *ready_at }),
+            State::Waiting { ready_at } => reasons.push(match *ready_at {
+                Some(until) => Reason::Delayed { until },
+                None => Reason::Held,
+            }),
             State::Taken(lease) => {
                 let (client, until) = (lease.client(), lease.deadline);
                 let progress = task.progress_text().cloned();
@@ -166,12 +169,15 @@ impl Engine {
             tasks.filter(|slot| !self.looks_gone(*slot))
         };
         let ready_at = |slot: Slot| match self.tasks[slot].state() {
-            State::Waiting { ready_at } => Some(*ready_at),
+            State::Waiting { ready_at } => *ready_at,
             _ => None,
         };
         let mut reasons = Vec::new();
         let delayed = there(StateKind::Waiting).filter_map(ready_at).min();
         reasons.extend(delayed.map(|until| Reason::Delayed { until }));
+        if delayed.is_none() && there(StateKind::Waiting).next().is_some() {
+            reasons.push(Reason::Held);
+        }
         for kind in [StateKind::Taken, StateKind::Buried] {
             let oldest = there(kind).next();
             reasons

@@ -135,7 +135,7 @@ impl Engine {
                 Some(burial) => be_buried(task, burial),
                 None if ready_at > now => {
                     task.set_delay(ready_at.since(now));
-                    State::Waiting { ready_at }
+                    State::Waiting { ready_at: Some(ready_at) }
                 }
                 None => State::Ready,
             }

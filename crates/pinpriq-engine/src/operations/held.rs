@@ -175,11 +175,11 @@ impl Engine {
                 Err(self.refuse_held(RefusalKind::NotTaken, held))
             }
             Answer::Stays => {
-                self.check_not_cancelled(slot)?;
                 // Any client may move the TTL of a ready task. Only the holder may move a lease.
                 if standing == Standing::TakenHere {
                     self.note_life(self.tasks[slot].queue);
                 }
+                self.check_not_cancelled(slot)?;
                 let progress_text = progress;
                 self.check_change(slot, New { progress_text, checkpoint, ..New::NOTHING })?;
                 let answer = self.move_deadline(slot, by)?;

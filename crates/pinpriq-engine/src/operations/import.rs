@@ -92,7 +92,7 @@ impl Engine {
         let until = until.filter(|until| *until > self.now && record.unique().is_some());
         let state = match record.progress.state {
             State::Taken(_) => State::Ready,
-            State::Waiting { ready_at } if ready_at <= self.now => State::Ready,
+            State::Waiting { ready_at: Some(ready_at) } if ready_at <= self.now => State::Ready,
             ref state => state.clone(),
         };
         let own = self.own_id(record)?;

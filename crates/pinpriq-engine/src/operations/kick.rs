@@ -7,7 +7,7 @@ use crate::memory::slots::{QueueSlot, Slot};
 use crate::transition::Operation;
 use pinpriq_proto::command::Amendment;
 use pinpriq_proto::reply::Reply;
-use pinpriq_proto::task::StateKind;
+use pinpriq_proto::task::{State, StateKind};
 use pinpriq_proto::time::Span;
 
 impl Engine {
@@ -52,11 +52,14 @@ impl Engine {
     }
 
     /// Returns the first task of one state, after deadlines that have passed were fired. There are
-    /// such deadlines only while more are due than one call fires.
+    /// such deadlines only while more are due than one call fires. What is held is none of them.
     fn foremost_by_now(&mut self, queue: QueueSlot, state: StateKind) -> Option<Slot> {
         let epoch = self.queues[queue].epoch;
         while self.queues.is_current(queue, epoch) {
             let slot = self.queues[queue].indexes.foremost(state)?;
+            if *self.tasks[slot].state() == State::HELD {
+                return None;
+            }
             let number = self.tasks[slot].number();
             let slot = self.live_by_now(number).filter(|slot| self.tasks[*slot].kind() == state);
             if slot.is_some() {

@@ -1,4 +1,4 @@
-//! What can be done with a task that only its number names.
+//! What can be done with a task that only its number names, and the take of one task by its id.
 //!
 //! A lane's tasks, finished ones and those in queues that cannot be tubes are not found by their
 //! number. A task that another client holds can only be read.
@@ -6,13 +6,15 @@
 use crate::engine::{Answered, Engine};
 use crate::memory::packed::Unsaved;
 use crate::memory::slots::Slot;
+use crate::operations::arguments::{bad, check_id};
 use crate::operations::held::be_buried;
 use crate::operations::within::{Within, not_permitted};
 use crate::transition::{Answer, By, Operation, Standing, answer};
-use pinpriq_proto::command::{Amendment, Assign, Deed};
+use pinpriq_proto::command::{Amendment, Assign, Deed, QueueName, TakeMode};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::stats::Exit;
 use pinpriq_proto::task::{ClientId, Holder, Lease, State};
+use pinpriq_proto::time::Span;
 
 impl Engine {
     /// Acts on the task of this number, in a queue that matches if names are given.
@@ -40,7 +42,9 @@ impl Engine {
             }
             Deed::Take => {
                 refused(Operation::TakeByNumber, standing, number)?;
-                Ok(Some(self.take_numbered(client, slot)))
+                let holder =
+                    |ttr: Option<Span>| Holder { is_tied: ttr.is_some(), ..Holder::of(client) };
+                Ok(Some(self.take_this(slot, Operation::TakeByNumber, None, holder)))
             }
             Deed::Delete => {
                 let queue = self.tasks[slot].queue;
@@ -98,18 +102,50 @@ impl Engine {
         is_there.then_some(slot)
     }
 
+    /// Takes one task by its id, past everything that holds it back.
+    pub(crate) fn take_one(
+        &mut self,
+        client: ClientId,
+        queue: QueueName<'_>,
+        id: &[u8],
+        mode: TakeMode,
+    ) -> Answered {
+        check_id(id)?;
+        if mode == TakeMode::Pop {
+            return Err(bad("a task is taken by its id under a lease, and not popped".to_owned()));
+        }
+        self.check_ttr(mode)?;
+        let none = Reply::Tasks { tasks: Vec::new(), popped: false };
+        let Some(slot) = self.find_task(queue, id)? else { return Ok(Some(none)) };
+        let operation = Operation::TakeById;
+        if answer(operation, self.standing(slot, client)) == Answer::Nothing {
+            return Ok(Some(none));
+        }
+        self.note_life(self.tasks[slot].queue);
+        let needs_receipt = matches!(mode, TakeMode::Unheld { .. });
+        let holder = |_| Holder { needs_receipt, ..Holder::of(client) };
+        Ok(Some(self.take_this(slot, operation, Some(mode), holder)))
+    }
+
     /// Moves a task from R, W or B to T. It pays nothing to a queue that limits how many are taken.
-    fn take_numbered(&mut self, client: ClientId, slot: Slot) -> Reply {
+    fn take_this(
+        &mut self,
+        slot: Slot,
+        operation: Operation,
+        mode: Option<TakeMode>,
+        holder: impl FnOnce(Option<Span>) -> Holder,
+    ) -> Reply {
         let task = &self.tasks[slot];
         let (queue, attempts) = (task.queue, task.attempts().saturating_add(1));
-        let ttr = task.ttr().or(self.queues[queue].settings.ttr);
+        let of_task = task.ttr().or(self.queues[queue].settings.ttr);
+        let ttr = mode.map_or(of_task, |mode| mode.ttr_over(of_task));
         let deadline = ttr.map(|ttr| self.now.after(ttr));
-        let holder = Some(Holder { is_tied: ttr.is_some(), ..Holder::of(client) });
+        let holder = Some(holder(ttr));
         let lease = Lease { grant: self.issued.grant(), holder, deadline, ttr };
         if self.has_turns(queue) {
             self.charge_turn(slot);
         }
-        self.shift_only(slot, Operation::TakeByNumber, Unsaved::Grant, |task| {
+        self.shift_only(slot, operation, Unsaved::Grant, |task| {
             task.set_attempts(attempts);
             State::Taken(lease)
         });

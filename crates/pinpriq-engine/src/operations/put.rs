@@ -11,7 +11,7 @@ use crate::operations::arguments::{
 use crate::operations::held::be_buried;
 use crate::operations::ids::{can_have, uuid_v7};
 use crate::transition::Operation;
-use pinpriq_proto::command::{Put, TimeToLive, Wait};
+use pinpriq_proto::command::{Delay, Put, TimeToLive, Wait};
 use pinpriq_proto::limits::{
     ID_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES, given_id_bytes, put_bytes,
 };
@@ -23,6 +23,15 @@ use pinpriq_proto::task::{
 };
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{Awaited, PutUnique};
+
+/// Gives a task what few puts say.
+#[inline(never)]
+fn adorn(task: &mut Task, put: &Put<'_>) {
+    task.set_unique_key(put.unique.map(|unique| unique.key.into()));
+    if put.delay == Delay::Held {
+        task.set_state(State::HELD);
+    }
+}
 
 impl Engine {
     pub(crate) fn put(&mut self, client: ClientId, request: RequestId, put: &Put<'_>) -> Answered {
@@ -47,8 +56,7 @@ impl Engine {
         let (delay, expires_at) = self.check_put(put, ids, ttl)?;
         if let Some(unique) = &put.unique {
             if let Some(duplicate) = self.find_duplicate(put.queue, unique.key) {
-                let what = (unique, delay, expires_at);
-                return self.put_again(client, request, put, what, duplicate);
+                return self.put_again(client, request, put, (unique, expires_at), duplicate);
             }
             existing = self.queues.find(put.queue);
         }
@@ -86,8 +94,8 @@ impl Engine {
             ready_at,
             payload,
         });
-        if let Some(unique) = &put.unique {
-            task.set_unique_key(Some(unique.key.into()));
+        if put.unique.is_some() || put.delay == Delay::Held {
+            adorn(&mut task, put);
         }
         change(&mut task, &mut self.issued);
         self.tube_puts += u64::from(self.queues[queue].is_tube);
@@ -281,7 +289,7 @@ impl Engine {
         }
         if !put.delay.is_none() {
             self.moment("the delay", delay)?;
-            if put.wait.is_some() {
+            if put.wait.is_some() && put.delay != Delay::Held {
                 return Err(bad("a put that waits for its task cannot have a delay".to_owned()));
             }
         }
@@ -311,7 +319,8 @@ impl Engine {
             (None, _) => {}
         }
         let ttl = match put.ttl {
-            TimeToLive::Default => ttl,
+            // The queue's would end what waits for people.
+            TimeToLive::Default => ttl.filter(|_| put.delay != Delay::Held),
             TimeToLive::For(ttl) => Some(ttl),
             TimeToLive::Endless | TimeToLive::Instant => None,
         };

@@ -277,12 +277,19 @@ impl Engine {
             let given = take.queues.len();
             return Err(bad(format!("one take names at most {most} queues, and this one {given}")));
         }
-        if let Some(ttr) = take.mode.ttr() {
-            check_positive("the TTR", Some(ttr))?;
-            self.moment("the TTR", ttr)?;
-        }
+        self.check_ttr(take.mode)?;
         if let Wait::For(wait) = take.wait {
             self.moment("the wait", wait)?;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is part of every take")]
+    pub(crate) fn check_ttr(&self, mode: TakeMode) -> Result<(), Refusal> {
+        if let Some(ttr) = mode.ttr() {
+            check_positive("the TTR", Some(ttr))?;
+            self.moment("the TTR", ttr)?;
         }
         Ok(())
     }
@@ -305,12 +312,8 @@ impl Engine {
                 record
             }
             TakeMode::Lease { .. } | TakeMode::Unheld { .. } | TakeMode::Pop => {
-                let of_task = || self.tasks[slot].ttr().or(self.queues[queue].settings.ttr);
-                let ttr = match want.mode {
-                    TakeMode::Pop => None,
-                    TakeMode::Unheld { ttr, otherwise } => ttr.or_else(of_task).or(Some(otherwise)),
-                    TakeMode::Lease { ttr } => ttr.or_else(of_task),
-                };
+                let of_task = self.tasks[slot].ttr().or(self.queues[queue].settings.ttr);
+                let ttr = want.mode.ttr_over(of_task);
                 let lease = Lease {
                     grant: self.issued.grant(),
                     holder: Some(Holder {

@@ -205,7 +205,7 @@ impl Engine {
         let state = if delay.is_zero() {
             State::Ready
         } else {
-            State::Waiting { ready_at: now.after(delay) }
+            State::Waiting { ready_at: Some(now.after(delay)) }
         };
         let kind = state.kind();
         let is_put_off = matches!(operation, Operation::Release(_) | Operation::Snatch);

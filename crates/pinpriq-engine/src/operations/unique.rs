@@ -19,7 +19,7 @@ use pinpriq_proto::command::{Put, TimeToLive, Wait};
 use pinpriq_proto::details::DetailKind;
 use pinpriq_proto::limits::WAIT_OVERHEAD_BYTES;
 use pinpriq_proto::reply::{Outcome, Refusal, RefusalKind, Reply};
-use pinpriq_proto::task::{Bytes, ClientId, RequestId, State, StateKind, TaskId};
+use pinpriq_proto::task::{Bytes, ClientId, RequestId, StateKind, TaskId};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{
     Awaited, OnDuplicate, PutUnique, UNIQUE_BYTES_MAX, Unique, WindowRecord, window_bytes,
@@ -87,7 +87,7 @@ impl Engine {
         client: ClientId,
         request: RequestId,
         put: &Put<'_>,
-        (unique, delay, expires_at): (&Unique<'_>, Span, Option<Timestamp>),
+        (unique, expires_at): (&Unique<'_>, Option<Timestamp>),
         duplicate: Duplicate,
     ) -> Answered {
         self.count_duplicate(put.queue);
@@ -103,7 +103,7 @@ impl Engine {
             }
             (OnDuplicate::Replace, Some(slot)) => {
                 self.check_replacement(client, put, unique, slot)?;
-                self.replace(put, unique, (delay, expires_at), slot);
+                self.replace(put, unique, expires_at, slot);
             }
             (OnDuplicate::Keep, _) | (OnDuplicate::Replace, None) => {}
         }
@@ -173,11 +173,10 @@ impl Engine {
         &mut self,
         put: &Put<'_>,
         unique: &Unique<'_>,
-        (delay, expires_at): (Span, Option<Timestamp>),
+        expires_at: Option<Timestamp>,
         slot: Slot,
     ) {
-        let ready_at = self.now.after(delay);
-        let state = if delay.is_zero() { State::Ready } else { State::Waiting { ready_at } };
+        let state = put.delay.state(self.now);
         self.set_payload(slot, put.payload);
         self.shift(slot, Operation::Replace, Unsaved::Whole, |task| {
             task.set_terms(put.terms.kept());

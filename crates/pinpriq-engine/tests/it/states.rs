@@ -27,13 +27,14 @@ use StateKind::{Buried, Done, Ready, Waiting, Zombie};
 const STANDINGS: [&str; 8] = ["X", "R", "T, held here", "T, held elsewhere", "W", "B", "Z", "D"];
 
 /// The specification, row by row. `—` cannot happen, `=` changes nothing.
-const SPECIFIED: [(&str, [&str; 8]); 38] = [
+const SPECIFIED: [(&str, [&str; 8]); 39] = [
     (
         "put with that id",
         ["R, W, B", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS"],
     ),
     ("take", ["—", "T", "—", "—", "—", "—", "—", "—"]),
     ("take by number", ["NOTFOUND", "T", "NOTFOUND", "NOTFOUND", "T", "T", "NOTFOUND", "NOTFOUND"]),
+    ("take by id", ["=", "T", "=", "=", "T", "T", "=", "="]),
     ("pop", ["—", FINISHED, "—", "—", "—", "—", "—", "—"]),
     ("put back", ["R, X", "=", "=", "=", "=", "=", "R, X", "R, X"]),
     ("ack by receipt", ["—", "—", FINISHED, FINISHED, "—", "—", "—", "—"]),
@@ -290,7 +291,9 @@ fn verdict(
 ) -> Option<String> {
     match (reply, row) {
         (Some(Reply::Outcome(outcome, _)), _) => return Some(outcome.word().to_owned()),
-        (Some(Reply::Tasks { tasks, .. }), _) if tasks.is_empty() => return None,
+        (Some(Reply::Tasks { tasks, .. }), _) if tasks.is_empty() => {
+            return (row == "take by id").then(|| "=".to_owned());
+        }
         _ => {}
     }
     let stays = before.is_some() == after.is_some()
@@ -499,6 +502,10 @@ impl Bench {
             "put" => Command::PutBack(std::slice::from_ref(&self.popped)),
             "take" if row == "take by number" => {
                 Command::Numbered { number: self.popped.number, deed: Deed::Take }
+            }
+            "take" if row == "take by id" => {
+                let mode = TakeMode::Lease { ttr: None };
+                Command::TakeOne { queue: QUEUE.into(), id: ID, mode }
             }
             "kick" => Command::Numbered { number: self.popped.number, deed: Deed::Kick },
             "take" => take(TakeMode::Lease { ttr: None }),

@@ -73,6 +73,17 @@ impl TakeMode {
         }
     }
 
+    /// Returns the TTR of a lease of a task that has this one by itself or by its queue.
+    #[inline]
+    #[must_use]
+    pub fn ttr_over(self, of_task: Option<Span>) -> Option<Span> {
+        match self {
+            Self::Pop => None,
+            Self::Unheld { ttr, otherwise } => ttr.or(of_task).or(Some(otherwise)),
+            Self::Lease { ttr } => ttr.or(of_task),
+        }
+    }
+
     /// Returns the TTR that the request names, if it names one.
     #[must_use]
     pub const fn ttr(self) -> Option<Span> {

@@ -4,11 +4,11 @@ use super::Wait;
 use crate::facts::Care;
 use crate::request::fault::Fault;
 use crate::request::options::{
-    AT, COST, DELAY, HEADERS, ID, KEY, ONDUP, Opt, PRIORITY, REASON, ROOM, SHARE, STATE_BURIED,
-    TTL, TTR, UNIQUE, WAIT, WINDOW,
+    AT, COST, DELAY, HEADERS, HELD, ID, KEY, ONDUP, Opt, PRIORITY, REASON, ROOM, SHARE,
+    STATE_BURIED, TTL, TTR, UNIQUE, WAIT, WINDOW,
 };
 use crate::request::parts::Parts;
-use crate::task::{COST_USUAL, GivenTerms, Terms};
+use crate::task::{COST_USUAL, GivenTerms, State, Terms};
 use crate::time::{Span, Timestamp};
 use crate::unique::Unique;
 
@@ -31,6 +31,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     SHARE,
     COST,
     HEADERS,
+    HELD,
 ];
 
 /// See [`Command::Put`](super::Command::Put).
@@ -73,6 +74,9 @@ pub enum Delay {
     /// back.
     #[letter(2)]
     Until(Timestamp),
+    /// Until somebody frees it, by a restart, a switch or a take of its id.
+    #[letter(3)]
+    Held,
 }
 
 /// The time to live of a new task.
@@ -145,7 +149,7 @@ impl Put<'_> {
     #[inline]
     pub(super) const fn care(&self) -> Care {
         match self.delay {
-            Delay::For(_) => Care::Plain,
+            Delay::For(_) | Delay::Held => Care::Plain,
             Delay::Until(_) => Care::OwnTime,
         }
     }
@@ -160,16 +164,27 @@ impl Delay {
     pub const fn is_none(self) -> bool {
         match self {
             Self::For(span) => span.is_zero(),
-            Self::Until(_) => false,
+            Self::Until(_) | Self::Held => false,
         }
     }
 
-    /// Returns how long the delay of a put at this moment is.
+    /// Returns how long the delay of a put at this moment is, if it ends by itself.
     #[must_use]
     pub const fn from(self, now: Timestamp) -> Span {
         match self {
             Self::For(span) => span,
             Self::Until(at) => at.since(now),
+            Self::Held => Span::ZERO,
+        }
+    }
+
+    /// Returns the state of a task that is put at this moment with this delay.
+    #[must_use]
+    pub fn state(self, now: Timestamp) -> State {
+        match self.from(now) {
+            _ if self == Self::Held => State::HELD,
+            Span::ZERO => State::Ready,
+            delay => State::Waiting { ready_at: Some(now.after(delay)) },
         }
     }
 }

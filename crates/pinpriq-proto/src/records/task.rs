@@ -479,10 +479,11 @@ fn put_state(out: &mut Vec<u8>, state: &State, reason: Option<&[u8]>) {
             put_option(out, lease.deadline, put_moment);
             put_option(out, lease.ttr, put_span);
         }
-        State::Waiting { ready_at } => {
+        State::Waiting { ready_at: Some(ready_at) } => {
             out.push(2);
             put_moment(out, *ready_at);
         }
+        State::Waiting { ready_at: None } => out.push(6),
         State::Buried(_) => {
             out.push(3);
             put_bytes(out, reason.unwrap_or_default());
@@ -507,13 +508,14 @@ pub fn take_state(input: &mut &[u8]) -> Result<(State, Option<Bytes>), Malformed
             deadline: take_option(input, take_moment)?,
             ttr: take_option(input, take_span)?,
         }),
-        2 => State::Waiting { ready_at: take_moment(input)? },
+        2 => State::Waiting { ready_at: Some(take_moment(input)?) },
         3 => {
             reason = Some(take_bytes(input)?).filter(|text| !text.is_empty()).map(Arc::from);
             State::Buried(Burial::UNKNOWN)
         }
         4 => State::Zombie { purge_at: take_moment(input)? },
         5 => State::Done,
+        6 => State::Waiting { ready_at: None },
         _ => return Err(Malformed::OutOfRange("state")),
     };
     Ok((state, reason))

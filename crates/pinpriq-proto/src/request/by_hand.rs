@@ -29,7 +29,8 @@ pub const RARE_OF_PUT: u64 = UNIQUE.bit
     | REASON.bit
     | options::SHARE.bit
     | options::COST.bit
-    | options::HEADERS.bit;
+    | options::HEADERS.bit
+    | options::HELD.bit;
 
 /// The options of `ACK` beside the lane.
 const OPTIONS_OF_ACK: u64 = PAYLOAD.bit | ZOMBIE.bit | COST_SPENT.bit;
@@ -45,6 +46,15 @@ pub fn put<'a>(parts: &'a Parts<'a>, room: &'a Room<'a>) -> Read<'a> {
         // ready together.
         Some(at) => Some(Delay::Until(at)),
         None => None,
+    };
+    let delay = if parts.has(options::HELD) {
+        if let Some(other) = [DELAY, AT, STATE_BURIED].into_iter().find(|it| parts.has(*it)) {
+            let sentence = format!("HELD and {} exclude each other: give one of them", other.word);
+            return Err(Fault::bad(sentence));
+        }
+        Some(Delay::Held)
+    } else {
+        delay
     };
     let (unique, put) = (unique(parts)?, plain_put(parts)?);
     let terms = Terms::read_all(parts)?;
@@ -96,7 +106,36 @@ fn unique<'a>(parts: &Parts<'a>) -> Result<Option<Unique<'a>>, Fault> {
 }
 
 pub(crate) fn take<'a>(parts: &'a Parts<'a>, _: &'a Room<'a>) -> Read<'a> {
-    Ok(done_first(parts, take_of(parts, TakeMode::Lease { ttr: parts.span(TTR)? })?))
+    take_in(parts, TakeMode::Lease { ttr: parts.span(TTR)? })
+}
+
+/// Reads a take in this mode.
+#[inline]
+pub fn take_in<'a>(parts: &'a Parts<'a>, mode: TakeMode) -> Read<'a> {
+    if !parts.has_none_of(options::ID_TAKEN.bit) && parts.has(options::ID_TAKEN) {
+        return take_one(parts, mode);
+    }
+    Ok(done_first(parts, take_of(parts, mode)?))
+}
+
+/// `TAKE queue ID id` takes that task, and says nothing about others.
+#[inline(never)]
+fn take_one<'a>(parts: &'a Parts<'a>, mode: TakeMode) -> Read<'a> {
+    const OTHERS: [options::Opt; 6] =
+        [COUNT, options::WAIT, options::FROM, options::ORDER, GROUP, options::DONE];
+    let is_given = |it: &options::Opt| {
+        if *it == options::DONE { !parts.done.is_empty() } else { parts.has(*it) }
+    };
+    if let Some(other) = OTHERS.into_iter().find(is_given) {
+        let sentence = format!("ID names one task: {} does not go with it", other.word);
+        return Err(Fault::bad(sentence));
+    }
+    let &[name] = parts.words else {
+        return Err(Fault::bad("ID names a task of one queue: give one queue"));
+    };
+    let queue = QueueName { name, member: parts.option(MEMBER) };
+    let id = parts.option(options::ID_TAKEN).unwrap_or_default();
+    Ok(Command::TakeOne { queue, id, mode })
 }
 
 pub(crate) fn pop<'a>(parts: &'a Parts<'a>, _: &'a Room<'a>) -> Read<'a> {
@@ -230,6 +269,13 @@ pub(crate) fn write(command: &Command<'_>, to: &mut Writing) {
             to.option(REASON, reason);
         }
         Command::Take(take) => write_take(&take, to),
+        Command::TakeOne { queue, id, mode } => {
+            to.all(&[b"TAKE", queue.name]);
+            to.option(options::ID_TAKEN, Some(id));
+            to.mode(mode);
+            to.option(MEMBER, queue.member);
+            to.is_unsayable |= mode == TakeMode::Pop;
+        }
         Command::TakeDone { done, take } => {
             write_take(&take, to);
             for done in done {
@@ -292,6 +338,7 @@ fn write_put(put: &Put<'_>, to: &mut Writing) {
         Delay::For(Span::ZERO) => {}
         Delay::For(delay) => to.option(DELAY, Some(delay)),
         Delay::Until(at) => to.option(AT, Some(at)),
+        Delay::Held => to.flag(options::HELD, true),
     }
     match ttl {
         TimeToLive::Default => {}

@@ -53,7 +53,15 @@ pub const HEADERS: Opt = with(
     HEADERS_FORM,
     "Short values by name that travel with the payload, such as a trace; at most 16",
 );
+pub const HELD: Opt =
+    flag("HELD", "The task waits until RESTART frees it, or TAKE with its ID, or CANCEL ends it");
 pub const ID: Opt = with("ID", "id", "The id, for a queue whose ids are given");
+/// A take has it for the task that it wants.
+pub const ID_TAKEN: Opt = with(
+    "ID",
+    "id",
+    "This task alone, from R, W or B, past pauses, limits, rates, keys and shares",
+);
 pub const KEY: Opt = with("KEY", "key", "The key: tasks of a queue with the same key form a group");
 pub const LEASE: Opt = with("LEASE", "ms", "How long the member lives without a sign of life");
 pub const MEMBER: Opt =

@@ -420,7 +420,10 @@ fn repeated(bytes: &[u8]) -> Option<Fate> {
     let decided = decode_command(bytes, |command| match command {
         Command::Take(take) if take.wait.blocks() && take.mode != TakeMode::Pop => Some(Fate::Anew),
         Command::Reserve(reserve) if reserve.wait.blocks() => Some(Fate::Anew),
-        Command::Take(_) | Command::Reserve(_) | Command::Numbered { deed: Deed::Take, .. } => None,
+        Command::Take(_)
+        | Command::TakeOne { .. }
+        | Command::Reserve(_)
+        | Command::Numbered { deed: Deed::Take, .. } => None,
         Command::Share(Share::Wait { .. })
         | Command::Subscribe { .. }
         | Command::Unsubscribe { .. } => Some(Fate::Anew),

@@ -335,7 +335,7 @@ impl Seat {
     fn put_in_own_time<'c>(&self, put: Put<'c>) -> Put<'c> {
         let delay = match put.delay {
             Delay::Until(at) => Delay::Until(self.shard.by_own_seconds(at)),
-            delay @ Delay::For(_) => delay,
+            delay @ (Delay::For(_) | Delay::Held) => delay,
         };
         Put { delay, ..put }
     }

@@ -138,7 +138,9 @@ pub(crate) fn random_batch(caller: &Caller<Journal>, dice: &mut Dice) -> Vec<Cha
                 number,
                 progress: Progress {
                     attempts: 2,
-                    state: State::Waiting { ready_at: Timestamp::from_ms(dice.below(1 << 40)) },
+                    state: State::Waiting {
+                        ready_at: Some(Timestamp::from_ms(dice.below(1 << 40))),
+                    },
                     ..Progress::fresh(number, Some(dice.roll().cast_signed()))
                 },
             })),

@@ -293,7 +293,9 @@ fn the_bytes_are_those_of_the_page() {
         attempts: 5,
     };
     let shared = TaskRecord { shared: true, ..plain_task() };
+    let held = Progress { state: State::HELD, ..Progress::fresh(129, None) };
     let table = [
+        (moved(129, held), "11 8101 080600"),
         (task(plain_task()), "0f 046a6f6273 01 00 00 00"),
         (
             task(full_task()),
@@ -451,7 +453,7 @@ const MALFORMED: &[(&str, &str, Malformed)] = &[
         "0f 00 01 00 080300 0c0178 00 00",
         OutOfRange("reason"),
     ),
-    ("task: an unknown state", "0f 00 01 00 0806 00 00", OutOfRange("state")),
+    ("task: an unknown state", "0f 00 01 00 0807 00 00", OutOfRange("state")),
     ("task: a moment beyond the last", "0f 00 01 H 00 00", OutOfRange("moment")),
     ("task: attributes without an end", "0f 00 01 00 0402", Short),
     ("task: a payload longer than the record", "0f 00 01 00 00 06 68656c6c6f", Short),
@@ -528,7 +530,7 @@ const MALFORMED: &[(&str, &str, Malformed)] = &[
     ("older task: presence neither 0 nor 1", "01 01 00 0001 01 02", OutOfRange("presence")),
     (
         "older task: an unknown state",
-        "01 01 00 0001 01 00 00 00 00 00 00 06 00",
+        "01 01 00 0001 01 00 00 00 00 00 00 07 00",
         OutOfRange("state"),
     ),
     ("older publication: more copies than bytes", "08 01 01 00 00 00 00 H 0001 00", Short),

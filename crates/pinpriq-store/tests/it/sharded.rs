@@ -89,7 +89,7 @@ impl Draft {
         }
         let states = [
             State::Ready,
-            State::Waiting { ready_at: DEADLINE },
+            State::Waiting { ready_at: Some(DEADLINE) },
             State::Buried(Burial::of_number(7)),
             State::Zombie { purge_at: DEADLINE },
             State::Done,

@@ -41,7 +41,7 @@ fn state() -> impl Strategy<Value = State> {
     prop_oneof![
         Just(State::Ready),
         Just(State::Done),
-        moment().prop_map(|ready_at| State::Waiting { ready_at }),
+        option::of(moment()).prop_map(|ready_at| State::Waiting { ready_at }),
         any::<u64>().prop_map(|number| State::Buried(Burial::of_number(number))),
         moment().prop_map(|purge_at| State::Zombie { purge_at }),
         lease.prop_map(|(incarnation, serial, deadline, ttr)| State::Taken(Lease {

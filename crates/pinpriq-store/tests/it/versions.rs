@@ -73,7 +73,8 @@ fn in_words(task: &TaskRecord) -> String {
             lease.grant.serial,
             lease.ttr.map(Span::ms)
         ),
-        State::Waiting { ready_at } => format!("waiting for {} ms", since(*ready_at)),
+        State::Waiting { ready_at: Some(at) } => format!("waiting for {} ms", since(*at)),
+        State::Waiting { ready_at: None } => "held".to_owned(),
         State::Buried(_) => {
             format!("buried: {}", text(task.progress.reason.as_deref().unwrap_or_default()))
         }

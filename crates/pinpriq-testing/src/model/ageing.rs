@@ -106,7 +106,7 @@ impl Model {
     pub(super) fn begin_to_age(&self, place: &Place, task: &mut TaskRecord) {
         let Some(home) = self.homes.get(place).filter(|home| ages(&home.settings)) else { return };
         let mut aged = task.progress.aged();
-        if let State::Waiting { ready_at } = task.progress.state {
+        if let State::Waiting { ready_at: Some(ready_at) } = task.progress.state {
             aged.start = aged.start.or(Some(ready_at));
         }
         aged.ageing = aged.ageing.or_else(|| home.own_ageing(home.settings.ageing));

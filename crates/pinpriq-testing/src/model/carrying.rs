@@ -191,7 +191,7 @@ impl Model {
         let until = until.filter(|until| *until > self.now && from.unique().is_some());
         let state = match &from.progress.state {
             State::Taken(_) => State::Ready,
-            State::Waiting { ready_at } if *ready_at <= self.now => State::Ready,
+            State::Waiting { ready_at: Some(at) } if *at <= self.now => State::Ready,
             state => state.clone(),
         };
         let is_finished = matches!(state, State::Zombie { .. } | State::Done);

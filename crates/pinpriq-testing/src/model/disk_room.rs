@@ -58,6 +58,9 @@ impl Model {
                 (&[it.name], it.member)
             }
             Command::Reserve(reserve) if self.room == Room::Least => (reserve.queues, None),
+            Command::TakeOne { queue: it, .. } if self.room == Room::Least => {
+                (&[it.name], it.member)
+            }
             Command::Numbered { deed: Deed::Take, .. } if self.room != Room::Least => return Ok(()),
             Command::Numbered { deed: Deed::Read | Deed::Delete, .. } => return Ok(()),
             Command::Numbered { .. } => return Err(RefusalKind::Busy),

@@ -77,7 +77,8 @@ impl Model {
         };
         let ready_at = at.after(wait);
         self.task_mut(number).progress.reason = reason.map(Bytes::from);
-        let state = if ready_at > self.now { State::Waiting { ready_at } } else { State::Ready };
+        let waiting = State::Waiting { ready_at: Some(ready_at) };
+        let state = if ready_at > self.now { waiting } else { State::Ready };
         if ready_at > self.now {
             self.note_delay(number, ready_at.since(self.now));
         }

@@ -52,11 +52,14 @@ impl Model {
         };
         let mut reasons = Vec::new();
         let ready_at = |task: &&TaskRecord| match task.progress.state {
-            State::Waiting { ready_at } => Some(ready_at),
+            State::Waiting { ready_at } => ready_at,
             _ => None,
         };
-        if let Some(until) = of(StateKind::Waiting).iter().filter_map(ready_at).min() {
+        let waiting = of(StateKind::Waiting);
+        if let Some(until) = waiting.iter().filter_map(ready_at).min() {
             reasons.push(Reason::Delayed { until });
+        } else if !waiting.is_empty() {
+            reasons.push(Reason::Held);
         }
         for kind in [StateKind::Taken, StateKind::Buried] {
             if let Some(task) = of(kind).first() {
@@ -82,7 +85,8 @@ impl Model {
                 (reasons, eta) = self.explain_ready(place, task);
                 reasons
             }
-            State::Waiting { ready_at } => vec![Reason::Delayed { until: *ready_at }],
+            State::Waiting { ready_at: Some(until) } => vec![Reason::Delayed { until: *until }],
+            State::Waiting { ready_at: None } => vec![Reason::Held],
             State::Taken(lease) => {
                 let (client, until) = (lease.client(), lease.deadline);
                 let progress = task.progress.text().cloned();

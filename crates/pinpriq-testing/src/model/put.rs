@@ -120,7 +120,8 @@ impl Model {
             };
         }
         let delay = self.length_of(put.delay);
-        Progress { trace: Trace::of(delay, Counts::NONE), state: self.state_after(delay), ..fresh }
+        let state = put.delay.state(self.now);
+        Progress { trace: Trace::of(delay, Counts::NONE), state, ..fresh }
     }
 
     /// Returns how long a delay is, if it begins now.
@@ -128,13 +129,8 @@ impl Model {
         match delay {
             Delay::For(span) => span,
             Delay::Until(at) => Span::from_ms(at.ms().saturating_sub(self.now.ms())),
+            Delay::Held => Span::ZERO,
         }
-    }
-
-    /// Returns the state of a task that is to wait this long from now.
-    pub(super) fn state_after(&self, delay: Span) -> State {
-        let ready_at = self.now.after(delay);
-        if delay.is_zero() { State::Ready } else { State::Waiting { ready_at } }
     }
 
     fn has_room_for(&self, put: &Put<'_>) -> Result<(), RefusalKind> {
@@ -191,7 +187,9 @@ impl Model {
         let delay = self.length_of(put.delay);
         self.span_fits(Some(delay), true)?;
         let delays = put.delay != Delay::For(Span::ZERO);
-        fits(!(delays && (put.wait.is_some() || put.ttl == TimeToLive::Instant)))?;
+        let is_held = put.delay == Delay::Held;
+        fits(!(delays && !is_held && put.wait.is_some()))?;
+        fits(!(delays && put.ttl == TimeToLive::Instant))?;
         if let Some(Wait::For(wait)) = put.wait {
             self.span_fits(Some(wait), true)?;
         }
@@ -202,7 +200,7 @@ impl Model {
             (_, None) => {}
         }
         let ttl = match put.ttl {
-            TimeToLive::Default => settings.ttl,
+            TimeToLive::Default => settings.ttl.filter(|_| !is_held),
             TimeToLive::For(ttl) => Some(ttl),
             TimeToLive::Endless | TimeToLive::Instant => None,
         };

@@ -27,7 +27,7 @@ pub(super) fn due(task: &TaskRecord) -> Option<Timestamp> {
     match &task.progress.state {
         State::Ready => task.progress.expires_at,
         State::Waiting { ready_at } => {
-            Some(task.progress.expires_at.map_or(*ready_at, |expires_at| expires_at.min(*ready_at)))
+            [*ready_at, task.progress.expires_at].into_iter().flatten().min()
         }
         State::Taken(lease) => lease.deadline,
         State::Zombie { purge_at } => Some(*purge_at),

@@ -34,7 +34,8 @@ impl Model {
             self.forget_checkpoint(number);
         }
         let ready_at = self.now.after(delay);
-        let state = if delay.is_zero() { State::Ready } else { State::Waiting { ready_at } };
+        let waiting = State::Waiting { ready_at: Some(ready_at) };
+        let state = if delay.is_zero() { State::Ready } else { waiting };
         let kind = state.kind();
         if !delay.is_zero() {
             self.note_delay(number, delay);

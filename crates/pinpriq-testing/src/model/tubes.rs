@@ -14,6 +14,7 @@ use pinpriq_proto::task::{
 };
 use pinpriq_proto::time::{Span, Timestamp};
 
+use super::arguments::id_fits;
 use super::put::Buried;
 use super::recall::start;
 use super::serve::{Patience, Taker};
@@ -241,7 +242,7 @@ impl Model {
         match deed {
             Deed::Read => Ok(Some(Reply::Task(Some(Box::new(task.clone()))))),
             Deed::Take => {
-                let task = self.take_by_number(client, number);
+                let task = self.take_by_number(client, number, None);
                 Ok(Some(Reply::Tasks { tasks: vec![task], popped: false }))
             }
             Deed::Delete if is_own => {
@@ -286,7 +287,36 @@ impl Model {
         Ok(Some(Reply::Deadline(deadline)))
     }
 
-    fn take_by_number(&mut self, client: ClientId, number: u64) -> TaskRecord {
+    /// Takes one task by its id, past everything that holds it back.
+    pub(super) fn take_one(
+        &mut self,
+        client: ClientId,
+        queue: QueueName<'_>,
+        id: &[u8],
+        mode: TakeMode,
+    ) -> Answer {
+        use StateKind::{Buried, Ready, Waiting};
+        id_fits(id)?;
+        fits(mode != TakeMode::Pop)?;
+        self.mode_fits(mode)?;
+        let found = self.find(queue, id)?;
+        let is_free = |number: &u64| {
+            matches!(self.task(*number).progress.state.kind(), Ready | Waiting | Buried)
+        };
+        let Some(number) = found.filter(is_free) else {
+            return Ok(Some(Reply::Tasks { tasks: Vec::new(), popped: false }));
+        };
+        self.note_life(&self.places[&number].clone());
+        let task = self.take_by_number(client, number, Some(mode));
+        Ok(Some(Reply::Tasks { tasks: vec![task], popped: false }))
+    }
+
+    fn take_by_number(
+        &mut self,
+        client: ClientId,
+        number: u64,
+        mode: Option<TakeMode>,
+    ) -> TaskRecord {
         let settings = self.settings(&self.places[&number]);
         let (record, now) = (self.task(number).clone(), self.now);
         self.home(&Place::of(&record)).charge(&record, now);
@@ -294,9 +324,16 @@ impl Model {
         let grant = Grant { incarnation: self.incarnation, serial: self.last_grant };
         let task = self.task_mut(number);
         task.progress.attempts = task.progress.attempts.saturating_add(1);
-        let ttr = task.terms.ttr.or(settings.ttr);
+        let of_task = task.terms.ttr.or(settings.ttr);
+        let (ttr, is_tied, needs_receipt) = match mode {
+            None => (of_task, of_task.is_some(), false),
+            Some(TakeMode::Unheld { ttr, otherwise }) => {
+                (ttr.or(of_task).or(Some(otherwise)), false, true)
+            }
+            Some(mode) => (mode.ttr().or(of_task), false, false),
+        };
         let deadline = ttr.map(|ttr| self.now.after(ttr));
-        let holder = Some(Holder { is_tied: ttr.is_some(), ..Holder::of(client) });
+        let holder = Some(Holder { is_tied, needs_receipt, ..Holder::of(client) });
         self.shift(number, State::Taken(Lease { grant, holder, deadline, ttr }));
         self.task(number).clone()
     }
@@ -332,8 +369,9 @@ impl Model {
     /// The tasks of one state in the order in which they are kicked.
     fn in_turn(home: &Home, state: StateKind) -> Vec<u64> {
         let turns = home.tasks.values().filter_map(|task| match task.progress.state {
-            State::Waiting { ready_at } if state == StateKind::Waiting => {
-                Some((ready_at.ms(), task.number))
+            // What is held is passed over.
+            State::Waiting { ready_at: Some(at) } if state == StateKind::Waiting => {
+                Some((at.ms(), task.number))
             }
             State::Buried(burial) if state == StateKind::Buried => {
                 Some((burial.number(), task.number))

@@ -161,7 +161,7 @@ impl Model {
         unique: &Unique<'_>,
         expires_at: Option<Timestamp>,
     ) {
-        let state = self.state_after(self.length_of(put.delay));
+        let state = put.delay.state(self.now);
         self.give_payload(number, put.payload);
         let task = self.task_mut(number);
         task.terms = put.terms.kept();

@@ -217,6 +217,7 @@ fn check(words: &[Vec<u8>], command: &Command<'_>) {
             );
             let moment = |name| span(name).map(|at| Delay::Until(Timestamp::from_ms(at.ms())));
             let delay = Delay::For(span("DELAY").unwrap_or(Span::ZERO));
+            let delay = if rest.contains(&&b"HELD"[..]) { Delay::Held } else { delay };
             assert_eq!(moment("AT").unwrap_or(delay), put.delay);
             let ttl = span("TTL").map_or(TimeToLive::Default, TimeToLive::For);
             assert_eq!((ttl, option("ID")), (put.ttl, put.id));
@@ -230,6 +231,11 @@ fn check(words: &[Vec<u8>], command: &Command<'_>) {
             assert_eq!((waits(), rest.contains(&&b"GROUP"[..])), (take.wait, take.selection.group));
             let lease = TakeMode::Lease { ttr: span("TTR") };
             assert_eq!(if *name == b"POP" { TakeMode::Pop } else { lease }, take.mode);
+        }
+        (b"TAKE", Command::TakeOne { queue, id, mode }) => {
+            assert_eq!((*first, option("MEMBER")), (queue.name, queue.member));
+            assert_eq!(option("ID"), Some(id));
+            assert_eq!(TakeMode::Lease { ttr: span("TTR") }, mode);
         }
         (b"ACK", Command::Ack(ack)) => {
             holds(ack.held);

@@ -158,7 +158,8 @@ impl World {
                 // moment that the wall clock showed before it was set back.
                 let waits_long = matches!(
                     task.progress.state,
-                    State::Waiting { ready_at } if task.progress.failures > 8 || ready_at > soon
+                    State::Waiting { ready_at }
+                        if task.progress.failures > 8 || ready_at.is_none_or(|at| at > soon)
                 );
                 waits_long
                     || kind == pinpriq_proto::task::StateKind::Done

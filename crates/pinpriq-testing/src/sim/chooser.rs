@@ -166,6 +166,7 @@ impl Chooser<'_> {
         let ttl = self.once_in(4).then(|| self.span() + if self.once_in(9) { 0 } else { delay });
         let unique = self.once_in(6).then(|| self.unique(&queue));
         let at = (delay > 0 && delay % 3 == 0).then(|| self.wall.ms() + delay);
+        let is_held = delay == 0 && self.once_in(20);
         let (payload, key, priority) = (self.payload(), self.key(), self.priority());
         let ttr = self.once_in(6).then(|| self.span());
         let ((share, cost), headers) = (self.share(), self.headers());
@@ -180,6 +181,7 @@ impl Chooser<'_> {
             ),
             priority: priority.unwrap_or(Some(0)),
             delay: match at {
+                None if is_held => Delay::Held,
                 None => Delay::For(Span::from_ms(delay)),
                 Some(at) => Delay::Until(Timestamp::from_ms(at)),
             },
@@ -288,7 +290,12 @@ impl Chooser<'_> {
         let (name, id) = self.known_id();
         let queue = name.borrow();
         let plain = |change: Change| Change { payload: None, priority: Assign::Keep, ..change };
-        Ask::of(&match self.dice.below(12) {
+        Ask::of(&match self.dice.below(14) {
+            12.. => {
+                let mode = TakeMode::Lease { ttr: self.maybe_span(2) };
+                return Ask::of(&Command::TakeOne { queue, id: &id, mode })
+                    .with_meta(self.once_in(2));
+            }
             10.. => {
                 let (reason, grace) = (self.reason(), self.maybe_span(3));
                 return Ask::of(&Command::Cancel(Cancel { queue, id: &id, reason, grace }));

@@ -460,6 +460,7 @@ fn reason(reason: &Reason) -> Wanted {
     let mut fields = vec![("code", word(reason.code()))];
     match reason {
         Reason::Delayed { until } => fields.push(("until", moment(Some(*until)))),
+        Reason::Held => {}
         Reason::Taken { client, since, until, progress } => fields.extend([
             ("client", holder(*client)),
             ("since", moment(*since)),

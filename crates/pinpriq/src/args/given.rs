@@ -32,10 +32,16 @@ const NEEDS: [(&str, &str, &str); 5] = [
 ];
 
 /// Options that exclude each other or an argument: the command, the option, and which.
-const EXCLUDES: [(&str, &str, &str); 6] = [
+const EXCLUDES: [(&str, &str, &str); 12] = [
     ("PUT", "ID", "lines"),
     ("PUT", "UNIQUE", "lines"),
     ("PUT", "UNIQUE", "count"),
+    ("PUT", "HELD", "DELAY"),
+    ("PUT", "HELD", "AT"),
+    ("PUT", "HELD", "buried"),
+    ("TAKE", "ID", "count"),
+    ("TAKE", "ID", "wait_ms"),
+    ("TAKE", "ID", "exec"),
     ("PUBLISH", "TTL", "DEADLINE"),
     ("SCHEDULE SET", "AT", "CRON"),
     ("SCHEDULE SET", "ZONE", "EVERY"),

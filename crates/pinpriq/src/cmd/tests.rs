@@ -74,6 +74,8 @@ fn putting_and_taking() {
             "PUT q p DELAY 0 TTL 2 TTR 3 WAIT -1",
         ),
         ("take q", "TAKE QUEUES 1 q TTR 30000"),
+        ("put q p --held", "PUT q p HELD"),
+        ("take q --id 7", "TAKE QUEUES 1 q TTR 30000 ID 7"),
         (
             "take q COUNT --count 5 --wait-ms -1 --ttr-ms 9 --from max --order newest --group",
             "TAKE QUEUES 2 q COUNT TTR 9 FROM MAX ORDER NEWEST GROUP COUNT 5 WAIT -1",

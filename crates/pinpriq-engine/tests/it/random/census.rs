@@ -214,6 +214,9 @@ impl Census {
             Command::Cancel(cancel) => {
                 self.cell("cancel", standing(by_id(cancel.queue, cancel.id), client));
             }
+            Command::TakeOne { queue, id, .. } => {
+                self.cell("take by id", standing(by_id(*queue, id), client));
+            }
             Command::Await { queue, id, .. } => {
                 self.cell("await", standing(by_id(*queue, id), client));
             }

@@ -216,6 +216,9 @@ impl<'a> Chooser<'a> {
 
     /// A delay, or a moment from now on or a little before.
     fn delay_of_put(&mut self) -> Delay {
+        if self.dice.once_in(6) {
+            return Delay::Held;
+        }
         match self.span() {
             span if span.ms() % 3 == 0 => {
                 let at = (self.model.now.ms() + span.ms()).saturating_sub(3);

@@ -215,6 +215,7 @@ impl Names {
         for reason in reasons {
             let code = reason.code();
             parts.push(match reason {
+                Reason::Held => "held".to_owned(),
                 Reason::Delayed { until } => format!("{code} until {}", until.ms()),
                 Reason::Taken { client, since, until, progress } => {
                     let holder = self.holder(*client, *since, *until);
@@ -318,9 +319,10 @@ fn whole(task: &TaskRecord) -> String {
         let _ = write!(text, ", taken {} times", task.progress.attempts);
     }
     match &task.progress.state {
-        State::Waiting { ready_at } => {
-            let _ = write!(text, ", ready at {}", ready_at.ms());
-        }
+        State::Waiting { ready_at } => match ready_at {
+            Some(at) => _ = write!(text, ", ready at {}", at.ms()),
+            None => text.push_str(", held"),
+        },
         State::Taken(lease) => {
             let until = lease.deadline.map_or_else(
                 || ", while connected".to_owned(),

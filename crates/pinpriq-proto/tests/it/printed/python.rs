@@ -445,6 +445,7 @@ fn task_field(field: &Task) -> (&'static str, &'static str) {
         (FieldKind::Integer | FieldKind::Number, _) => ("int | None", "None"),
         (FieldKind::Moment, _) => ("datetime | None", "None"),
         (FieldKind::Span, _) => ("float | None", "None"),
+        (FieldKind::Truth, _) => ("bool", "False"),
         (FieldKind::Headers, _) => ("dict[str, str]", "field(default_factory=dict)"),
     }
 }

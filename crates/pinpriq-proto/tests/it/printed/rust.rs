@@ -48,7 +48,7 @@ pub(super) fn task() -> String {
         let (_, read) = reading(field);
         let must = match field.kind {
             // A server that knows none tells none.
-            FieldKind::Headers => ".unwrap_or_default()",
+            FieldKind::Headers | FieldKind::Truth => ".unwrap_or_default()",
             _ if field.always => "?",
             _ => "",
         };
@@ -68,6 +68,7 @@ fn reading(field: &Field) -> (&'static str, &'static str) {
         (_, FieldKind::Count | FieldKind::Number) => ("u64", "number"),
         (_, FieldKind::Moment) => ("SystemTime", "moment"),
         (_, FieldKind::Span) => ("std::time::Duration", "span"),
+        (_, FieldKind::Truth) => ("bool", "truth"),
         (_, FieldKind::Headers) => ("BTreeMap<String, Name>", "headers"),
     }
 }

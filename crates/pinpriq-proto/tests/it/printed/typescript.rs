@@ -416,6 +416,7 @@ const META_BEGIN: &str = r#"// What the server tells about a task besides its pa
 // the server's table of fields by `cargo test -p pinpriq-proto printed`.
 import {
   numberOf, numberOrNull, type Origin, originOf, type ReplyMap, type State, textOf, textOrNull,
+  isYes,
   textsOf,
 } from "./replies.js";
 
@@ -462,6 +463,7 @@ fn meta_name(field: &Task) -> String {
 fn meta_field(field: &Task) -> (&'static str, &'static str) {
     match field.kind {
         FieldKind::State => ("State", "textOf(!) as State"),
+        FieldKind::Truth => ("boolean", "isYes(!)"),
         FieldKind::Headers => ("Readonly<Record<string, string>>", "textsOf(!)"),
         FieldKind::Bytes
         | FieldKind::Id

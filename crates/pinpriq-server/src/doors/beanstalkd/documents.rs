@@ -193,7 +193,7 @@ fn describe_job(task: &TaskRecord, now: Timestamp, document: &mut Document<'_>) 
     let (state, ends_at, ttr) = match &progress.state {
         State::Ready => ("ready", None, None),
         State::Taken(lease) => ("reserved", lease.deadline, lease.ttr),
-        State::Waiting { ready_at } => ("delayed", Some(*ready_at), None),
+        State::Waiting { ready_at } => ("delayed", *ready_at, None),
         State::Buried(_) | State::Zombie { .. } | State::Done => ("buried", None, None),
     };
     let (counts, delay) = (progress.counts(), progress.delay());

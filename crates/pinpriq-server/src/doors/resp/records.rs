@@ -102,14 +102,13 @@ pub(super) fn task(task: &TaskRecord, unique_until: Option<Timestamp>) -> String
                 Value::Integer(number) => _ = it.set(name, number),
                 Value::Number(number) => _ = it.set(name, number),
                 Value::Moment(at) => _ = it.set(name, at.ms()),
+                Value::Truth(truth) => _ = it.set(name, truth),
                 Value::Span(span) => _ = it.set(name, span.ms()),
                 Value::Headers(headers) => _ = it.headers(name, headers),
                 // Neither leases nor clients leave the server.
-                Value::Missing
-                | Value::Receipt(_)
-                | Value::Address(_)
-                | Value::Truth(_)
-                | Value::Rate(_) => _ = it.set(name, ()),
+                Value::Missing | Value::Receipt(_) | Value::Address(_) | Value::Rate(_) => {
+                    _ = it.set(name, ())
+                }
             }
         }
     })

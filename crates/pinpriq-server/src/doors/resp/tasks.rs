@@ -2,7 +2,7 @@
 
 use pinpriq_proto::command::{Command, TakeMode};
 use pinpriq_proto::request::by_hand::{
-    self, RARE_OF_PUT, ack_of, are_several, done_first, plain_put, take_of,
+    self, RARE_OF_PUT, ack_of, are_several, plain_put, take_in, take_of,
 };
 use pinpriq_proto::request::fault::Fault;
 use pinpriq_proto::request::options::{TTR, WITHMETA};
@@ -26,16 +26,14 @@ pub(crate) fn take(call: &mut Call<'_, '_>) -> Done {
         Some(otherwise) => TakeMode::Unheld { ttr, otherwise },
         _ => TakeMode::Lease { ttr },
     };
-    select(call, mode)
+    let command = take_in(call.parts, mode)?;
+    call.ask(Shape::asked_for(call.parts), &command)
 }
 
 pub(crate) fn pop(call: &mut Call<'_, '_>) -> Done {
-    select(call, TakeMode::Pop)
-}
-
-fn select(call: &mut Call<'_, '_>, mode: TakeMode) -> Done {
     let parts = call.parts;
-    call.ask(Shape::asked_for(parts), &done_first(parts, take_of(parts, mode)?))
+    let command = Command::Take(take_of(parts, TakeMode::Pop)?);
+    call.ask(Shape::asked_for(parts), &command)
 }
 
 pub(crate) fn ack(call: &mut Call<'_, '_>) -> Done {

@@ -73,7 +73,7 @@ impl Imported {
                 let grant = Grant { incarnation: 0, serial: 0 };
                 State::Taken(Lease { grant, holder: None, deadline: None, ttr: None })
             }
-            StateKind::Waiting => State::Waiting { ready_at: at },
+            StateKind::Waiting => State::Waiting { ready_at: Some(at) },
             StateKind::Buried => State::Buried(Burial::UNKNOWN),
             StateKind::Zombie => State::Zombie { purge_at: at },
             StateKind::Done => State::Done,

@@ -155,7 +155,7 @@ fn job_figures(task: &TaskRecord, seen: &Seen<'_>) -> Vec<(&'static str, Figure)
     let (state, ends_at, ttr) = match &progress.state {
         State::Ready => ("ready", None, None),
         State::Taken(lease) => ("reserved", lease.deadline, lease.ttr),
-        State::Waiting { ready_at } => ("delayed", Some(*ready_at), None),
+        State::Waiting { ready_at } => ("delayed", *ready_at, None),
         State::Buried(_) => ("buried", None, None),
         state => unreachable!("no client sees a job that is {state:?}"),
     };

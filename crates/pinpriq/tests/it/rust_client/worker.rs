@@ -108,6 +108,21 @@ async fn fail(queue: &Queue, times: u32) {
 }
 
 #[test]
+fn a_held_task_waits_until_it_is_freed() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("approvals");
+        let put = queue.put("order").held().await.unwrap();
+        let task = queue.get(put.id.clone()).await.unwrap().unwrap();
+        assert_eq!((task.held, task.ready_at), (true, None));
+        assert!(queue.take(LONG).await.unwrap().is_none());
+        let job = queue.take_one(put.id.clone(), LONG).await.unwrap().unwrap();
+        assert_eq!(job.id, put.id);
+        assert!(queue.take_one(put.id, LONG).await.unwrap().is_none());
+        job.ack().await.unwrap();
+    });
+}
+
+#[test]
 fn a_failing_task_waits_and_is_buried_at_last_where_the_queue_says_nothing() {
     with_server(&[], async |client, _| {
         let queue = client.queue("stubborn");

@@ -79,7 +79,7 @@ impl Chooser<'_> {
                 let grant = Grant { incarnation: 1, serial: 1 };
                 State::Taken(Lease { grant, holder: None, deadline: Some(at), ttr: None })
             }
-            4..=5 => State::Waiting { ready_at: at },
+            4..=5 => State::Waiting { ready_at: (!self.dice.once_in(8)).then_some(at) },
             6 => State::Buried(self.dice.pick(&[0, 1, 1 << 40, u64::MAX].map(Burial::of_number))),
             7 => State::Zombie { purge_at: at },
             _ => State::Done,

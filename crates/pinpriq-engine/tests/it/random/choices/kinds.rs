@@ -204,6 +204,7 @@ impl Chooser<'_> {
             "Numbered" | "Touch" => 12,
             "Start" | "StartAll" if self.memory.receipts.is_empty() => 0,
             "Ack" | "Release" | "PutBack" => 10,
+            "TakeOne" => 4,
             "Bury" | "Switch" | "Await" | "Move" | "Schedule" | "Share" => 8,
             "Peek" | "Dig" | "Restart" | "Update" | "Subscribe" | "Credit" => 6,
             "TakeDone" | "Kill" | "Cancel" | "Snatch" | "Member" | "Redrive" | "Explain"

@@ -79,7 +79,7 @@ impl Words {
                 let grant = Grant { incarnation: 1, serial: 1 };
                 State::Taken(Lease { grant, holder: None, deadline: Some(at), ttr: None })
             }
-            StateKind::Waiting => State::Waiting { ready_at: at },
+            StateKind::Waiting => State::Waiting { ready_at: Some(at) },
             StateKind::Buried => State::Buried(Burial::UNKNOWN),
             StateKind::Zombie => State::Zombie { purge_at: at },
             StateKind::Done => State::Done,

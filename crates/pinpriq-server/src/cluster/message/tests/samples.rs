@@ -74,7 +74,7 @@ fn task(dice: &mut Dice) -> TaskRecord {
     let delay = if flag(dice) { span(dice) } else { Span::ZERO };
     let state = match dice.below(6) {
         0 => State::Ready,
-        1 => State::Waiting { ready_at: at(dice) },
+        1 => State::Waiting { ready_at: (dice.below(4) > 0).then(|| at(dice)) },
         2 => State::Buried(Burial::of_number(self::number(dice))),
         3 => State::Zombie { purge_at: at(dice) },
         4 => State::Done,

@@ -6,7 +6,7 @@ use super::given::Values;
 use super::names::decode;
 use super::route::{Body, Route, Word, has_checkpoint, options_of, words_of};
 use pinpriq_proto::request::options::{
-    CHECKPOINT, DONE, HEADERS, MEMBER, Opt, PAYLOAD, UNIQUE, WINDOW, WITHMETA,
+    CHECKPOINT, DONE, HEADERS, ID_TAKEN, MEMBER, Opt, PAYLOAD, UNIQUE, WINDOW, WITHMETA,
 };
 use pinpriq_proto::request::spec::Spec;
 use pinpriq_proto::request::table::TABLE;
@@ -58,6 +58,10 @@ impl Request<'_> {
                 Word::Side => asked.words.extend(self.side()?),
                 word => add_field(&mut asked, word, &mut self.values)?,
             }
+        }
+        if self.route.takes_one() {
+            let id = self.name("id")?;
+            asked.option(ID_TAKEN, Some(id));
         }
         let spec = &TABLE[asked.entry];
         if self.route.body == Body::Payload && !self.route.words.contains(&Word::Payload) {

@@ -4,7 +4,7 @@ use axum::http::Method;
 
 use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{
-    CHECKPOINT, COUNT, CURSOR, DONE, HEADERS, MEMBER, Opt, PAYLOAD, PREFIX, WITHMETA, with,
+    CHECKPOINT, COUNT, CURSOR, DONE, HEADERS, MEMBER, Opt, PAYLOAD, PREFIX, TTR, WITHMETA, with,
 };
 use pinpriq_proto::request::spec::{Spec, Word as Shape};
 use pinpriq_proto::request::table::TABLE;
@@ -132,6 +132,11 @@ impl Route {
         format!("/v1{}{verb}", self.path)
     }
 
+    /// Whether the path has the id of the task that is to be taken.
+    pub(crate) fn takes_one(&self) -> bool {
+        self.does == Does::Command("TAKE") && self.path.ends_with("{id}")
+    }
+
     /// Returns the commands that it stands for.
     pub(crate) fn commands(&self) -> Vec<&'static str> {
         match self.does {
@@ -230,7 +235,8 @@ pub(crate) fn options_of(route: &Route) -> Vec<Opt> {
         for option in spec.options {
             let is_elsewhere = [WITHMETA, DONE].contains(option)
                 || ([PAYLOAD, HEADERS].contains(option) && route.body == Body::Payload)
-                || (route.form == Form::Answers && *option != MEMBER);
+                || (route.form == Form::Answers && *option != MEMBER)
+                || (route.takes_one() && ![TTR, MEMBER].contains(option));
             if !is_elsewhere && !options.contains(option) {
                 options.push(*option);
             }

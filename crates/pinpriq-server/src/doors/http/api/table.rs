@@ -59,7 +59,7 @@ fn usual(spec: &Spec, form: Form) -> Route {
 }
 
 /// The paths that are not the usual ones.
-fn others() -> [Route; 56] {
+fn others() -> [Route; 57] {
     [
         one("POST /queues/{queue}/tasks", "PUT", Payload, Form::Put),
         own("POST /queues/{queue}/tasks:batch", Own::Batch, Lines, Form::Line),
@@ -71,6 +71,7 @@ fn others() -> [Route; 56] {
         one("POST /queues/{queue}/tasks/{id}:dig", "DIG", Payload, Form::State),
         one("POST /queues/{queue}/tasks/{id}:switch", "SWITCH", Json, Form::State),
         one("POST /queues/{queue}/tasks/{id}:touch", "TOUCH", Json, Form::Deadline),
+        one("POST /queues/{queue}/tasks/{id}:take", "TAKE", Json, Form::Tasks),
         one("GET /queues/{queue}/tasks/{id}/explain", "EXPLAIN", Body::None, Form::Explained),
         one("POST /take", "TAKE", Json, Form::Tasks),
         one("POST /pop", "POP", Json, Form::Tasks),

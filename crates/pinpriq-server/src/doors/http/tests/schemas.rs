@@ -270,7 +270,7 @@ fn of_fields(fields: impl Iterator<Item = (&'static str, Sort, bool)>) -> Value 
             Sort::Like(FieldKind::Count | FieldKind::Number | FieldKind::Span) => whole(),
             Sort::Like(FieldKind::Moment) => moment(),
             Sort::Like(FieldKind::Headers) => headers(),
-            Sort::Truth => truth(),
+            Sort::Truth | Sort::Like(FieldKind::Truth) => truth(),
             Sort::Limit => limit_or_word(&["none"]),
         };
         others.push((name, schema));

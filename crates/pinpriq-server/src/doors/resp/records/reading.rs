@@ -111,6 +111,11 @@ impl Fields {
         value.as_u64().map(Some).ok_or_else(|| format!("'{name}' is a number from 0 to 2^64 - 1"))
     }
 
+    fn truth(&mut self, name: &str) -> Result<Option<bool>, Wrong> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        value.as_bool().map(Some).ok_or_else(|| format!("'{name}' is true or false"))
+    }
+
     fn count(&mut self, name: &str) -> Result<Option<u64>, Wrong> {
         match self.number(name)? {
             Some(number) if number > u32::MAX.into() => {
@@ -271,6 +276,7 @@ impl Fields {
                     let headers = self.headers(name)?;
                     write(&mut draft, usually(headers.as_deref().map(Given::Headers)));
                 }
+                FieldKind::Truth => write(&mut draft, usually(self.truth(name)?.map(Given::Truth))),
                 FieldKind::Receipt | FieldKind::Address => {}
             }
         }

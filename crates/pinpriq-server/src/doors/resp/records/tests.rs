@@ -173,7 +173,10 @@ fn what_is_wrong_is_said() {
             r#"{"type":"task","payload":"","state":"gone"}"#,
             "'state' is one of ready, taken, waiting, buried, zombie, done",
         ),
-        (r#"{"type":"task","payload":"","state":"waiting"}"#, "a waiting task has 'ready_at'"),
+        (
+            r#"{"type":"task","payload":"","state":"waiting"}"#,
+            "a waiting task has 'ready_at', or it is 'parked'",
+        ),
         (r#"{"type":"task","payload":"","purge_at":1}"#, "a ready task has no 'purge_at'"),
         (
             r#"{"type":"task","payload":"","attempts":4294967296}"#,
