@@ -107,7 +107,7 @@ pub(super) fn task(task: &TaskRecord, unique_until: Option<Timestamp>) -> String
                 Value::Headers(headers) => _ = it.headers(name, headers),
                 // Neither leases nor clients leave the server.
                 Value::Missing | Value::Receipt(_) | Value::Address(_) | Value::Rate(_) => {
-                    _ = it.set(name, ())
+                    _ = it.set(name, ());
                 }
             }
         }
