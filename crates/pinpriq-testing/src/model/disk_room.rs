@@ -36,14 +36,24 @@ impl Model {
         if is_new && self.room >= Room::Scarce { Err(RefusalKind::Busy) } else { Ok(()) }
     }
 
+    /// Whether there is room for what is done with a task by its number.
+    fn deed_fits(&self, deed: Deed) -> Result<(), RefusalKind> {
+        match deed {
+            Deed::Read | Deed::Delete => Ok(()),
+            Deed::Take if self.room != Room::Least => Ok(()),
+            _ => Err(RefusalKind::Busy),
+        }
+    }
+
     /// Only names are checked before this.
     pub(super) fn room_suffices(&self, command: &Command<'_>) -> Result<(), RefusalKind> {
         if self.room < Room::Scarce {
             return Ok(());
         }
         let (names, member): (&[&[u8]], _) = match command {
-            Command::Take(take) if !self.hands_out(take.mode) => (take.queues, take.member),
-            Command::Share(Share::Wait { take, .. }) if !self.hands_out(take.mode) => {
+            Command::Take(take) | Command::Share(Share::Wait { take, .. })
+                if !self.hands_out(take.mode) =>
+            {
                 (take.queues, take.member)
             }
             Command::TakeDone { done, take } | Command::Share(Share::Look { done, take })
@@ -52,18 +62,15 @@ impl Model {
                 fits(done.iter().all(|done| done.queue.len() <= NAME_BYTES_MAX))?;
                 (take.queues, take.member)
             }
-            Command::Start { queue: it, .. } | Command::StartAll { queue: it, .. }
+            Command::Start { queue: it, .. }
+            | Command::StartAll { queue: it, .. }
+            | Command::TakeOne { queue: it, .. }
                 if self.room == Room::Least =>
             {
                 (&[it.name], it.member)
             }
             Command::Reserve(reserve) if self.room == Room::Least => (reserve.queues, None),
-            Command::TakeOne { queue: it, .. } if self.room == Room::Least => {
-                (&[it.name], it.member)
-            }
-            Command::Numbered { deed: Deed::Take, .. } if self.room != Room::Least => return Ok(()),
-            Command::Numbered { deed: Deed::Read | Deed::Delete, .. } => return Ok(()),
-            Command::Numbered { .. } => return Err(RefusalKind::Busy),
+            Command::Numbered { deed, .. } => return self.deed_fits(*deed),
             Command::Touch(Touch { held, .. }) => (&[held.queue.name], held.queue.member),
             Command::Bury(bury) => (&[bury.held.queue.name], bury.held.queue.member),
             Command::Fail(fail) => (&[fail.held.queue.name], fail.held.queue.member),
@@ -72,10 +79,6 @@ impl Model {
                 (&[from.name], from.member)
             }
             Command::Release(release) => (&[release.held.queue.name], release.held.queue.member),
-            Command::Dig(it)
-            | Command::Snatch(it)
-            | Command::Restart(it)
-            | Command::Switch { transfer: it, .. } => (&[it.queue.name], it.queue.member),
             Command::Update(update) => (&[update.queue.name], update.queue.member),
             Command::Member(MemberCommand::Join { topic, member, .. }) => {
                 (&[*topic], Some(*member))
@@ -86,7 +89,11 @@ impl Model {
                 | QueueCommand::Share { queue, .. }
                 | QueueCommand::Hold { queue, length: Some(_), .. },
             ) => (&[*queue], None),
-            Command::Plow { queue: it, .. }
+            Command::Dig(Transfer { queue: it, .. })
+            | Command::Snatch(Transfer { queue: it, .. })
+            | Command::Restart(Transfer { queue: it, .. })
+            | Command::Switch { transfer: Transfer { queue: it, .. }, .. }
+            | Command::Plow { queue: it, .. }
             | Command::Redrive { queue: it, .. }
             | Command::Queue(
                 QueueCommand::Set { queue: it, .. } | QueueCommand::Pause { queue: it, .. },

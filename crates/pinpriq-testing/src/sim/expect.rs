@@ -460,7 +460,6 @@ fn reason(reason: &Reason) -> Wanted {
     let mut fields = vec![("code", word(reason.code()))];
     match reason {
         Reason::Delayed { until } => fields.push(("until", moment(Some(*until)))),
-        Reason::Held => {}
         Reason::Taken { client, since, until, progress } => fields.extend([
             ("client", holder(*client)),
             ("since", moment(*since)),
@@ -503,7 +502,8 @@ fn reason(reason: &Reason) -> Wanted {
             fields.extend([("share", Text(share.to_vec())), ("ahead", Number(*ahead))]);
         }
         Reason::Behind { at_least } => fields.push(("at_least", Number(*at_least))),
-        Reason::Expired
+        Reason::Held
+        | Reason::Expired
         | Reason::Paused
         | Reason::NoPriority
         | Reason::NoConsumer

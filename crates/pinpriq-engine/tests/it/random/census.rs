@@ -214,11 +214,10 @@ impl Census {
             Command::Cancel(cancel) => {
                 self.cell("cancel", standing(by_id(cancel.queue, cancel.id), client));
             }
-            Command::TakeOne { queue, id, .. } => {
-                self.cell("take by id", standing(by_id(*queue, id), client));
-            }
-            Command::Await { queue, id, .. } => {
-                self.cell("await", standing(by_id(*queue, id), client));
+            Command::TakeOne { queue, id, .. } | Command::Await { queue, id, .. } => {
+                let takes = matches!(command, Command::TakeOne { .. });
+                let row = if takes { "take by id" } else { "await" };
+                self.cell(row, standing(by_id(*queue, id), client));
             }
             Command::Update(update) => {
                 self.cell("update", standing(by_id(update.queue, update.id), client));

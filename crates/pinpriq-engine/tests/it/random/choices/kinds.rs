@@ -204,11 +204,10 @@ impl Chooser<'_> {
             "Numbered" | "Touch" => 12,
             "Start" | "StartAll" if self.memory.receipts.is_empty() => 0,
             "Ack" | "Release" | "PutBack" => 10,
-            "TakeOne" => 4,
             "Bury" | "Switch" | "Await" | "Move" | "Schedule" | "Share" => 8,
             "Peek" | "Dig" | "Restart" | "Update" | "Subscribe" | "Credit" => 6,
-            "TakeDone" | "Kill" | "Cancel" | "Snatch" | "Member" | "Redrive" | "Explain"
-            | "Reserve" | "Import" => 4,
+            "TakeOne" | "TakeDone" | "Kill" | "Cancel" | "Snatch" | "Member" | "Redrive"
+            | "Explain" | "Reserve" | "Import" => 4,
             "GiveBack" | "PutInLine" | "PutBuried" | "PutNumbered" | "Head" | "Foremost"
             | "Tubes" => 1,
             _ => 2,
