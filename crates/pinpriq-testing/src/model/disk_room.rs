@@ -1,7 +1,7 @@
 //! Which commands are refused, and who blocks, while the disk is nearly full. The caller reports
 //! how full it is.
 
-use pinpriq_proto::command::{Command, Deed, QueueCommand, Share, TakeMode, Touch};
+use pinpriq_proto::command::{Command, Deed, QueueCommand, Share, TakeMode, Touch, Transfer};
 use pinpriq_proto::export::Import;
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::NAME_BYTES_MAX;
