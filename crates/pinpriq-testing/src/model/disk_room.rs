@@ -115,8 +115,7 @@ impl Model {
             ) => (&[*name], None),
             _ => return Ok(()),
         };
-        let mut names = names.iter().copied().chain(member);
-        fits(names.all(|name| name.len() <= NAME_BYTES_MAX))?;
+        fits(names.iter().copied().chain(member).all(|name| name.len() <= NAME_BYTES_MAX))?;
         Err(RefusalKind::Busy)
     }
 }
