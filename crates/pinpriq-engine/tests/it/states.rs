@@ -481,6 +481,16 @@ impl Bench {
         Reply::Done
     }
 
+    /// The take of a row.
+    fn take(&self, row: &str) -> Command<'static> {
+        let mode = TakeMode::Lease { ttr: None };
+        match row {
+            "take by number" => Command::Numbered { number: self.popped.number, deed: Deed::Take },
+            "take by id" => Command::TakeOne { queue: QUEUE.into(), id: ID, mode },
+            _ => take(mode),
+        }
+    }
+
     /// Carries out the operation of a row.
     fn operate(&mut self, row: &str, variant: Variant) -> Option<Reply> {
         let delay = if variant == Variant::Delayed { DELAY } else { Span::ZERO };
@@ -500,15 +510,8 @@ impl Bench {
         let priority = Amendment { priority: Assign::To(Some(7)), ..amendment };
         let command = match row.split(' ').next().unwrap_or_default() {
             "put" => Command::PutBack(std::slice::from_ref(&self.popped)),
-            "take" if row == "take by number" => {
-                Command::Numbered { number: self.popped.number, deed: Deed::Take }
-            }
-            "take" if row == "take by id" => {
-                let mode = TakeMode::Lease { ttr: None };
-                Command::TakeOne { queue: QUEUE.into(), id: ID, mode }
-            }
             "kick" => Command::Numbered { number: self.popped.number, deed: Deed::Kick },
-            "take" => take(TakeMode::Lease { ttr: None }),
+            "take" => self.take(row),
             "pop" => take(TakeMode::Pop),
             "ack" => Command::Ack(Ack::new(held)),
             "release" => Command::Release(Release { delay, amendment, ..Release::new(held) }),
