@@ -138,7 +138,7 @@ impl Engine {
         let task = &self.tasks[slot];
         let (queue, attempts) = (task.queue, task.attempts().saturating_add(1));
         let of_task = task.ttr().or(self.queues[queue].settings.ttr);
-        let ttr = mode.map_or(of_task, |mode| mode.ttr_over(of_task));
+        let ttr = mode.map_or(of_task, |mode| mode.ttr_over(|| of_task));
         let deadline = ttr.map(|ttr| self.now.after(ttr));
         let holder = Some(holder(ttr));
         let lease = Lease { grant: self.issued.grant(), holder, deadline, ttr };

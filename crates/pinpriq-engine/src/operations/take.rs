@@ -312,7 +312,7 @@ impl Engine {
                 record
             }
             TakeMode::Lease { .. } | TakeMode::Unheld { .. } | TakeMode::Pop => {
-                let of_task = self.tasks[slot].ttr().or(self.queues[queue].settings.ttr);
+                let of_task = || self.tasks[slot].ttr().or(self.queues[queue].settings.ttr);
                 let ttr = want.mode.ttr_over(of_task);
                 let lease = Lease {
                     grant: self.issued.grant(),

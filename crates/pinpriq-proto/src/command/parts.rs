@@ -76,11 +76,11 @@ impl TakeMode {
     /// Returns the TTR of a lease of a task that has this one by itself or by its queue.
     #[inline]
     #[must_use]
-    pub fn ttr_over(self, of_task: Option<Span>) -> Option<Span> {
+    pub fn ttr_over(self, of_task: impl FnOnce() -> Option<Span>) -> Option<Span> {
         match self {
             Self::Pop => None,
-            Self::Unheld { ttr, otherwise } => ttr.or(of_task).or(Some(otherwise)),
-            Self::Lease { ttr } => ttr.or(of_task),
+            Self::Unheld { ttr, otherwise } => ttr.or_else(of_task).or(Some(otherwise)),
+            Self::Lease { ttr } => ttr.or_else(of_task),
         }
     }
 

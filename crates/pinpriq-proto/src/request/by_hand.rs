@@ -109,17 +109,16 @@ pub(crate) fn take<'a>(parts: &'a Parts<'a>, _: &'a Room<'a>) -> Read<'a> {
     take_in(parts, TakeMode::Lease { ttr: parts.span(TTR)? })
 }
 
-/// Reads a take in this mode.
-#[inline]
+/// Reads a take in this mode, which may be one of a single task.
+#[inline(never)]
 pub fn take_in<'a>(parts: &'a Parts<'a>, mode: TakeMode) -> Read<'a> {
-    if !parts.has_none_of(options::ID_TAKEN.bit) && parts.has(options::ID_TAKEN) {
+    if parts.has(options::ID_TAKEN) {
         return take_one(parts, mode);
     }
     Ok(done_first(parts, take_of(parts, mode)?))
 }
 
 /// `TAKE queue ID id` takes that task, and says nothing about others.
-#[inline(never)]
 fn take_one<'a>(parts: &'a Parts<'a>, mode: TakeMode) -> Read<'a> {
     const OTHERS: [options::Opt; 6] =
         [COUNT, options::WAIT, options::FROM, options::ORDER, GROUP, options::DONE];

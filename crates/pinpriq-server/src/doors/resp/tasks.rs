@@ -2,10 +2,10 @@
 
 use pinpriq_proto::command::{Command, TakeMode};
 use pinpriq_proto::request::by_hand::{
-    self, RARE_OF_PUT, ack_of, are_several, plain_put, take_in, take_of,
+    self, RARE_OF_PUT, ack_of, are_several, done_first, plain_put, take_in, take_of,
 };
 use pinpriq_proto::request::fault::Fault;
-use pinpriq_proto::request::options::{TTR, WITHMETA};
+use pinpriq_proto::request::options::{ID_TAKEN, TTR, WITHMETA};
 
 use super::call::{Call, Shape};
 use super::reads::ask;
@@ -26,14 +26,20 @@ pub(crate) fn take(call: &mut Call<'_, '_>) -> Done {
         Some(otherwise) => TakeMode::Unheld { ttr, otherwise },
         _ => TakeMode::Lease { ttr },
     };
-    let command = take_in(call.parts, mode)?;
-    call.ask(Shape::asked_for(call.parts), &command)
+    if !call.parts.has_none_of(ID_TAKEN.bit) {
+        let command = take_in(call.parts, mode)?;
+        return call.ask(Shape::asked_for(call.parts), &command);
+    }
+    select(call, mode)
 }
 
 pub(crate) fn pop(call: &mut Call<'_, '_>) -> Done {
+    select(call, TakeMode::Pop)
+}
+
+fn select(call: &mut Call<'_, '_>, mode: TakeMode) -> Done {
     let parts = call.parts;
-    let command = Command::Take(take_of(parts, TakeMode::Pop)?);
-    call.ask(Shape::asked_for(parts), &command)
+    call.ask(Shape::asked_for(parts), &done_first(parts, take_of(parts, mode)?))
 }
 
 pub(crate) fn ack(call: &mut Call<'_, '_>) -> Done {
