@@ -64,6 +64,20 @@ def test_held_task_waits_until_it_is_freed(client: Client) -> None:
     job.ack()
 
 
+def test_task_has_attempts_of_its_own(client: Client) -> None:
+    queue = client.queue("fragile")
+    put = queue.put("once", attempts=1, backoff="none", backoff_max=timedelta(seconds=2))
+    task = queue.get(put.id)
+    assert task is not None
+    assert (task.attempts_max, task.backoff, task.backoff_max) == (1, "none", 2.0)
+    job = queue.take(ttr=60)
+    assert job is not None
+    assert job.fail("no") is State.BURIED
+    other = queue.get(queue.put("more", attempts="none", backoff=5).id)
+    assert other is not None
+    assert (other.attempts_max, other.backoff, other.backoff_max) == ("none", 5.0, None)
+
+
 def test_headers_travel_with_the_task(client: Client) -> None:
     queue = client.queue("jobs")
     put = queue.put("x", headers={"tenant": "acme", "raw": b"\xff"})

@@ -44,6 +44,12 @@ export interface Options {
   readonly headers?: Headers | undefined;
   /** The task waits until RESTART frees it, or TAKE with its ID, or CANCEL ends it. */
   readonly held?: boolean | undefined;
+  /** How often the task may fail before it is given up, instead of what its queue says. */
+  readonly attempts?: number | bigint | null | undefined;
+  /** How long the task waits after its first failure, instead of what its queue says. */
+  readonly backoffMs?: number | null | undefined;
+  /** The longest that the task waits after a failure, instead of what its queue says. */
+  readonly backoffMaxMs?: number | undefined;
   /** At most this many. */
   readonly count?: number | undefined;
   /** From which end of the priorities, MIN unless it is given. */
@@ -142,6 +148,9 @@ const SEND: {
   cost: (words, value) => words.number("COST", value),
   headers: (words, value) => words.headers("HEADERS", value),
   held: (words, value) => words.flag("HELD", value),
+  attempts: (words, value) => words.numberOrNone("ATTEMPTS", value),
+  backoffMs: (words, value) => words.spanOrNone("BACKOFF", value),
+  backoffMaxMs: (words, value) => words.span("BACKOFFMAX", value),
   count: (words, value) => words.number("COUNT", value),
   from: (words, value) => words.option("FROM", value),
   order: (words, value) => words.option("ORDER", value),
@@ -191,7 +200,8 @@ type Of<List extends readonly (keyof Options)[]> = Pick<Options, List[number]>;
 
 const PUT = [
   "key", "priority", "delayMs", "at", "ttlMs", "ttrMs", "id", "waitMs", "roomMs", "unique",
-  "windowMs", "onDuplicate", "reason", "share", "headers", "held",
+  "windowMs", "onDuplicate", "reason", "share", "headers", "held", "attempts", "backoffMs",
+  "backoffMaxMs",
 ] as const;
 /** The options of `PUT`. */
 export type PutOptions = Of<typeof PUT> & {
@@ -758,7 +768,7 @@ export function importCommand(
 
 const SCHEDULE_SET = [
   "everyMs", "cron", "zone", "key", "priority", "ttlMs", "ttrMs", "missed", "overlap", "share",
-  "headers",
+  "headers", "attempts", "backoffMs", "backoffMaxMs",
 ] as const;
 /** The options of `SCHEDULE SET`. */
 export type ScheduleSetOptions = Of<typeof SCHEDULE_SET> & {

@@ -2,6 +2,7 @@
 // pinpriq. The queue counts failures, waits and buries by itself; here it is decided what it is
 // told.
 import { isRefused } from "./errors.js";
+import type { TaskMeta } from "./meta.js";
 import type { Settings } from "./settings.js";
 
 /** How often a task may fail where the queue does not say so. */
@@ -24,6 +25,18 @@ export async function policyOf(show: () => Promise<Policy>): Promise<Policy | nu
   } catch (error) {
     return isRefused(error) ? NO_POLICY : null;
   }
+}
+
+/** Returns the policy of a task whose put may have said something itself. */
+export function policyFor(policy: Policy | null, meta: TaskMeta | undefined): Policy | null {
+  if (policy === null || meta === undefined) return policy;
+  const own = <T>(value: number | "none" | null, none: T, queue: T): number | T =>
+    value === "none" ? none : (value ?? queue);
+  return {
+    ...policy,
+    attempts: own(meta.attemptsMax, Infinity, policy.attempts),
+    backoffMs: own(meta.backoffMs, 0, policy.backoffMs),
+  };
 }
 
 /** Whether the worker gives a task up at this failure, since its queue never does. */

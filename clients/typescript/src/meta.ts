@@ -2,7 +2,7 @@
 // the server's table of fields by `cargo test -p pinpriq-proto printed`.
 import {
   numberOf, numberOrNull, type Origin, originOf, type ReplyMap, type State, textOf, textOrNull,
-  isYes,
+  isYes, ownNumber,
   textsOf,
 } from "./replies.js";
 
@@ -54,6 +54,12 @@ export interface TaskMeta {
   readonly checkpoint: string | null;
   /** Whether it waits in W until it is freed. */
   readonly held: boolean;
+  /** How often it may fail before it is given up, if its put said that. */
+  readonly attemptsMax: number | "none" | null;
+  /** How long it waits after its first failure, if its put said that. */
+  readonly backoffMs: number | "none" | null;
+  /** The longest that it waits after a failure, if its put said that. */
+  readonly backoffMaxMs: number | null;
   /** Where it comes from if it is a dead letter. */
   readonly origin: Origin | null;
 }
@@ -84,6 +90,9 @@ export function metaOf(map: ReplyMap): TaskMeta {
     progress: textOrNull(map["progress"]),
     checkpoint: textOrNull(map["checkpoint"]),
     held: isYes(map["held"]),
+    attemptsMax: ownNumber(map["attempts_max"]),
+    backoffMs: ownNumber(map["backoff"]),
+    backoffMaxMs: numberOrNull(map["backoff_max"]),
     origin: originOf(map),
   };
 }

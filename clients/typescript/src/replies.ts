@@ -66,6 +66,12 @@ export function textOrNull(reply: Reply | undefined): string | null {
   return reply === null || reply === undefined ? null : textOf(reply);
 }
 
+/** Returns a number, or the word none, or null. */
+export function ownNumber(reply: Reply | undefined): number | "none" | null {
+  if (reply === null || reply === undefined) return null;
+  return typeof reply === "number" ? reply : "none";
+}
+
 /** Returns a reply as a number. */
 export function numberOf(reply: Reply | undefined): number {
   if (typeof reply === "number") return reply;

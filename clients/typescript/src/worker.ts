@@ -8,7 +8,9 @@
 import * as commands from "./commands.js";
 import type { CallOptions } from "./caller.js";
 import { Cancelled, cancelledOf, Closed, isRefused, PinpriqError } from "./errors.js";
-import { backoffMs, FAILURES_MAX, isGivenUp, policyOf, reasonOf, type Policy } from "./failing.js";
+import {
+  backoffMs, FAILURES_MAX, isGivenUp, policyFor, policyOf, reasonOf, type Policy,
+} from "./failing.js";
 import { Job, type JobSource } from "./job.js";
 import type { Lane } from "./lane.js";
 import { type Control, type Held, LeaseKeeper } from "./leases.js";
@@ -469,7 +471,7 @@ export class Worker<T> implements AsyncDisposable {
     const reason = reasonOf(error);
     try {
       const failures = job.failures + 1;
-      const policy = await this.#policy();
+      const policy = policyFor(await this.#policy(), job.meta);
       const deadLetter = policy?.deadLetter ?? null;
       let state: StateOrGone = "B";
       let delayMs: number | undefined;
@@ -505,7 +507,8 @@ export class Worker<T> implements AsyncDisposable {
   // ended the process each time. Returns whether it did.
   async #isGivenUpBefore(job: Job<T>, attempt: Attempt | undefined): Promise<boolean> {
     const failures = job.failures;
-    if (!isGivenUp(await this.#policy(), failures)) return false;
+    const policy = policyFor(await this.#policy(), job.meta);
+    if (!isGivenUp(policy, failures)) return false;
     const why = `failed ${failures} times, while ${FAILURES_MAX} are allowed: not run again`;
     const last = job.meta?.reason ?? null;
     const reason = last === null ? why : `${why}; the last time: ${last}`;

@@ -59,6 +59,18 @@ test("held_task_waits_until_it_is_freed", async () => {
   await job?.ack();
 });
 
+test("task_has_attempts_of_its_own", async () => {
+  const queue = client.queue<string>("fragile");
+  const { id } = await queue.put("once", { attempts: 1, backoffMs: null, backoffMaxMs: 2_000 });
+  const meta = (await queue.get(id))?.meta;
+  assert.deepEqual([meta?.attemptsMax, meta?.backoffMs, meta?.backoffMaxMs], [1, "none", 2_000]);
+  const job = await queue.take();
+  assert.equal(await job?.fail("no"), "B");
+  const other = await queue.put("more", { attempts: null, backoffMs: 5 });
+  const more = (await queue.get(other.id))?.meta;
+  assert.deepEqual([more?.attemptsMax, more?.backoffMs, more?.backoffMaxMs], ["none", 5, null]);
+});
+
 test("headers_travel_with_the_task", async () => {
   const queue = client.queue<string>("headers");
   const { id } = await queue.put("x", { headers: { tenant: "acme", "a.z": Buffer.from("1") } });

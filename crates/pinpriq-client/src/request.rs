@@ -57,6 +57,8 @@ pub(crate) struct Terms {
     pub(crate) share: Option<Vec<u8>>,
     pub(crate) cost: Option<u32>,
     pub(crate) headers: Headers,
+    /// What is done when the task fails, each with its option. Publications have none.
+    pub(crate) retries: BTreeMap<&'static str, String>,
 }
 
 /// What the options of many commands are added with.
@@ -75,9 +77,11 @@ impl WordsExt for Words {
     }
 
     fn terms(self, terms: &Terms) -> Self {
-        let Terms { key, share, cost, headers } = terms;
+        let Terms { key, share, cost, headers, retries } = terms;
         let words = self.given("KEY", key.as_ref()).given("SHARE", share.as_ref());
         let words = words.option("COST", *cost);
+        let words =
+            retries.iter().fold(words, |words, (option, value)| words.option(option, Some(value)));
         if headers.is_empty() {
             return words;
         }

@@ -87,6 +87,15 @@ impl Task {
     }
 }
 
+/// What a task has in place of what its queue says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Own<T> {
+    /// None at all.
+    None,
+    /// This.
+    Is(T),
+}
+
 /// The map of a task, whose members may be missing.
 struct Map<'a>(&'a Value);
 
@@ -113,6 +122,25 @@ impl Map<'_> {
 
     fn truth(&self, name: &str) -> Option<bool> {
         Some(self.0.field(name)?.as_bytes()? == b"yes")
+    }
+
+    fn own_number(&self, name: &str) -> Option<Own<u64>> {
+        match self.0.field(name)? {
+            Value::Null => None,
+            value if value.as_bytes() == Some(b"none") => Some(Own::None),
+            value => Some(Own::Is(u64::try_from(value.integer()?).ok()?)),
+        }
+    }
+
+    fn span(&self, name: &str) -> Option<Duration> {
+        self.number(name).map(Duration::from_millis)
+    }
+
+    fn own_span(&self, name: &str) -> Option<Own<Duration>> {
+        Some(match self.own_number(name)? {
+            Own::None => Own::None,
+            Own::Is(millis) => Own::Is(Duration::from_millis(millis)),
+        })
     }
 
     fn number(&self, name: &str) -> Option<u64> {

@@ -8,16 +8,20 @@ mod parts;
 mod put;
 mod queue;
 mod share;
+mod step;
 mod tubes;
 
 pub use self::parts::{
-    Ack, Amendment, Assign, Bury, Cancel, Done, End, Fail, Held, HeldBy, Order, Peek, Release,
-    Selection, Sides, Take, TakeMode, Touch, Transfer, Update, Wait,
+    Ack, Amendment, Bury, Cancel, Done, End, Fail, Held, HeldBy, Order, Peek, Release, Selection,
+    Sides, Take, TakeMode, Touch, Transfer, Update, Wait,
 };
 pub use self::put::{Delay, Put, TimeToLive};
 pub use self::queue::QueueCommand;
 pub use self::share::Share;
+pub use self::step::Step;
+use self::step::each_need_of;
 pub use self::tubes::{Deed, Reserve};
+pub use crate::assign::Assign;
 use crate::export::{Export, Import};
 use crate::facts::{Anywhere, Called, Destination, Joining, Lanes, Subject};
 use crate::fanout::{MemberCommand, Publish};
@@ -740,22 +744,6 @@ pub enum Command<'a> {
     },
 }
 
-/// A step of a [`Command::Transaction`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
-#[letter(most = crate::limits::TRANSACTION_STEPS_MAX)]
-pub enum Step<'a> {
-    /// Carries out a command. If it is refused, nothing of the transaction has happened. Only the
-    /// commands for which [`Command::is_step`] holds can be steps.
-    #[letter(1)]
-    Command(Command<'a>),
-    /// Changes nothing, and is answered with [`Reply::Done`](crate::reply::Reply::Done).
-    #[letter(2)]
-    Nothing,
-    /// Is refused with BADARG and this sentence: its arguments are no command.
-    #[letter(3)]
-    Bad(&'a str),
-}
-
 impl<'a> Command<'a> {
     /// Where this goes if it is kept within names. The engine refuses what cannot be kept so, and
     /// that must not be in a letter.
@@ -788,13 +776,5 @@ fn of_put<'c>(put: &Put<'c>, tell: &mut dyn FnMut(Need<'c>)) {
     put.queue.each(Right::Put, tell);
     if put.wait.is_some() {
         put.queue.each(Right::Look, tell);
-    }
-}
-
-fn each_need_of<'c>(steps: &'c [Step<'c>], tell: &mut dyn FnMut(Need<'c>)) {
-    for step in steps {
-        if let Step::Command(command) = step {
-            command.each_need(tell);
-        }
     }
 }

@@ -4,16 +4,19 @@
 //! From it come the map of `WITHMETA` and `GET`, the object and the schema of HTTP, the records of
 //! exports and the table of the docs. How a value looks in one of these is decided there.
 
+mod draft;
 pub mod told;
 
+pub use self::draft::Draft;
 use std::net::SocketAddr;
 use std::sync::LazyLock;
 
+use crate::assign::Assign;
 use crate::schedule::Scheduled;
 use crate::settings::Rate;
 use crate::task::{
-    Burial, Bytes, COST_USUAL, ClientId, Grant, Lease, Origin, Past, Progress, Receipt, State,
-    StateKind, TaskId, TaskRecord, Terms, Trace,
+    Burial, Bytes, COST_USUAL, ClientId, Grant, Lease, Origin, Receipt, State, StateKind, TaskId,
+    TaskRecord,
 };
 use crate::time::{Span, Timestamp};
 
@@ -80,6 +83,10 @@ pub enum FieldKind {
     Headers,
     /// True or false.
     Truth,
+    /// A number from 0 to 2^64 - 1, or none where that is said.
+    NumberOrNone,
+    /// A duration, or none where that is said.
+    SpanOrNone,
 }
 
 /// What replies have a field.
@@ -120,6 +127,8 @@ pub enum Value<'a> {
     Headers(&'a [u8]),
     /// Of [`FieldKind::Truth`].
     Truth(bool),
+    /// None, where that is said.
+    None,
     /// A rate, which nothing about a task is.
     Rate(Rate),
 }
@@ -139,21 +148,8 @@ pub struct Seen<'s> {
     pub unique_until: Option<Timestamp>,
 }
 
-/// A task of a record that is being read.
-#[derive(Debug)]
-pub struct Draft {
-    task: TaskRecord,
-    trace: Trace,
-    past: Past,
-    unique_until: Option<Timestamp>,
-    /// Whether it waits until it is freed.
-    is_parked: bool,
-    /// What was found first to be wrong with it.
-    wrong: Option<Wrong>,
-}
-
 /// All fields of a task: first those of replies, in their order, then those that are only exported.
-pub static TASK: [Field; 46] = [
+pub static TASK: [Field; 49] = [
     Field::of("queue", FieldKind::Bytes, "name; for a task in a lane the topic", |it| {
         Value::Bytes(&it.task.queue)
     })
@@ -435,6 +431,42 @@ pub static TASK: [Field; 46] = [
     .carried(35, |draft, value| draft.is_parked = value == Value::Truth(true))
     .carried_as("parked")
     .usually(Value::Truth(false)),
+    Field::of(
+        "attempts_max",
+        FieldKind::NumberOrNone,
+        "how often it may fail before it is given up, if its put said that",
+        |it| or_none(it.task.terms.retries().attempts, count),
+    )
+    .carried(36, |draft, value| {
+        let attempts = value.or_none(Value::count);
+        if matches!(attempts, Assign::To(Some(0 | u32::MAX))) {
+            draft.refuse("'attempts_max' is a number from 1 to 2^32 - 2, or null");
+        }
+        draft.change_retries(|retries| retries.attempts = attempts);
+    }),
+    Field::of(
+        "backoff",
+        FieldKind::SpanOrNone,
+        "how long it waits after its first failure, if its put said that",
+        |it| or_none(it.task.terms.retries().backoff, Value::Span),
+    )
+    .carried(37, |draft, value| {
+        let backoff = value.or_none(|value| value.span().unwrap_or(Span::ZERO));
+        draft.check_wait("backoff_ms", backoff.given().flatten());
+        draft.change_retries(|retries| retries.backoff = backoff);
+    })
+    .carried_as("backoff_ms"),
+    Field::of(
+        "backoff_max",
+        FieldKind::Span,
+        "the longest that it waits after a failure, if its put said that",
+        |it| it.task.terms.retries().backoff_max.map_or(Value::Missing, Value::Span),
+    )
+    .carried(38, |draft, value| {
+        draft.check_wait("backoff_max_ms", value.span());
+        draft.change_retries(|retries| retries.backoff_max = value.span());
+    })
+    .carried_as("backoff_max_ms"),
     Field::of("burial", FieldKind::Number, "its place among those that are buried", |it| match it
         .task
         .progress
@@ -631,6 +663,15 @@ impl Value<'_> {
         if let Self::Number(number) = self { number } else { 0 }
     }
 
+    /// What a task has of its own, or that it has none.
+    fn or_none<T>(self, read: impl FnOnce(Self) -> T) -> Assign<Option<T>> {
+        match self {
+            Self::Missing => Assign::Keep,
+            Self::None => Assign::To(None),
+            value => Assign::To(Some(read(value))),
+        }
+    }
+
     fn count(self) -> u32 {
         u32::try_from(self.number()).unwrap_or(u32::MAX)
     }
@@ -654,97 +695,17 @@ fn bytes(bytes: Option<&Bytes>) -> Value<'_> {
     bytes.map_or(Value::Missing, |bytes| Value::Bytes(bytes))
 }
 
+/// What a task has of its own, or that it has none.
+fn or_none<T>(own: Assign<Option<T>>, value: fn(T) -> Value<'static>) -> Value<'static> {
+    own.given().map_or(Value::Missing, |own| own.map_or(Value::None, value))
+}
+
 fn count(count: u32) -> Value<'static> {
     Value::Number(count.into())
 }
 
 fn moment(at: Option<Timestamp>) -> Value<'static> {
     at.map_or(Value::Missing, Value::Moment)
-}
-
-impl Draft {
-    /// A task of this queue, of which nothing was read yet. [`carried`] fields are to be written in
-    /// their order, those that are left out as what is [`Carried::usual`].
-    #[must_use]
-    pub fn of(queue: Bytes) -> Self {
-        let task = TaskRecord {
-            number: 0,
-            queue,
-            lane: None,
-            id: TaskId::Given(Bytes::default()),
-            put_at: Timestamp::MAX,
-            terms: Terms::NONE,
-            progress: Progress::fresh(0, Some(0)),
-            past: None,
-            payload: Bytes::default(),
-            away: None,
-            shared: false,
-        };
-        let trace = Trace::NONE;
-        let past = Past { origin: None, scheduled: None, unique: None };
-        Self { task, trace, past, unique_until: None, is_parked: false, wrong: None }
-    }
-
-    /// The task that was read and the end of the window of its unique key, or what is wrong.
-    pub fn finish(mut self) -> Result<(TaskRecord, Option<Timestamp>), Wrong> {
-        self.check_parked();
-        let Self { mut task, trace, past, unique_until, is_parked: _, wrong } = self;
-        task.progress.trace = trace.kept();
-        task.past = Past::of(past.origin, past.scheduled, past.unique);
-        wrong.map_or(Ok((task, unique_until)), Err)
-    }
-
-    fn refuse(&mut self, wrong: impl Into<Wrong>) {
-        self.wrong.get_or_insert_with(|| wrong.into());
-    }
-
-    fn misplace(&mut self, name: &str) {
-        let state = self.task.progress.state.kind().word();
-        self.refuse(format!("a {state} task has no '{name}'"));
-    }
-
-    /// Refuses a waiting task of which nothing says when it is ready, unless it is held.
-    fn check_parked(&mut self) {
-        match &self.task.progress.state {
-            State::Waiting { ready_at: None } if !self.is_parked => {
-                self.refuse("a waiting task has 'ready_at', or it is 'parked'");
-            }
-            state if self.is_parked && *state != State::HELD => {
-                self.refuse("only a waiting task without 'ready_at' is 'parked'");
-            }
-            _ => {}
-        }
-    }
-
-    /// Sets the moment at which a task leaves its state. It goes with the state `of` alone.
-    fn set_end(&mut self, name: &str, of: StateKind, at: Value<'_>, state: fn(Timestamp) -> State) {
-        match at.moment() {
-            Some(at) if self.task.progress.state.kind() == of => {
-                self.task.progress.state = state(at);
-            }
-            None if self.task.progress.state.kind() != of => {}
-            Some(_) => self.misplace(name),
-            None => self.refuse(format!("a {} task has '{name}'", of.word())),
-        }
-    }
-
-    /// Sets a part of the origin. Dead letters need all of them apart from numbers.
-    fn set_origin(
-        &mut self,
-        name: &str,
-        value: Value<'_>,
-        set: fn(&mut Origin, Value<'_>) -> Option<()>,
-    ) {
-        let Some(origin) = &mut self.past.origin else {
-            if value != Value::Missing {
-                self.refuse(format!("a task has no field '{name}'"));
-            }
-            return;
-        };
-        if set(origin, value).is_none() {
-            self.refuse(format!("it has no '{name}'"));
-        }
-    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ extern crate self as pinpriq_proto;
 #[macro_use]
 mod worded;
 
+mod assign;
 pub mod backoff;
 pub mod carried;
 pub mod change;

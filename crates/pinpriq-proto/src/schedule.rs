@@ -180,7 +180,8 @@ pub enum ScheduleCommand<'a> {
         .options(&[
             options::EVERY, options::AT_SLOT, options::CRON, options::ZONE, options::KEY,
             options::PRIORITY, options::TTL, options::TTR, options::MISSED, options::OVERLAP,
-            options::SHARE, options::COST, options::HEADERS,
+            options::SHARE, options::COST, options::HEADERS, options::ATTEMPTS,
+            options::BACKOFF, options::BACKOFFMAX,
         ])
     )]
     Set(NewSchedule<'a>),

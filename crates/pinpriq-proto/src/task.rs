@@ -15,7 +15,7 @@ use crate::time::{Span, Timestamp};
 pub mod headers;
 mod terms;
 
-pub use self::terms::{COST_USUAL, Extras, GivenTerms, Holds, Terms};
+pub use self::terms::{COST_USUAL, Extras, GivenTerms, Holds, Retries, Terms};
 
 /// Opaque bytes, shared and never changed: payloads, keys and names.
 pub type Bytes = Arc<[u8]>;

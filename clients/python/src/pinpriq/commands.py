@@ -37,6 +37,9 @@ OPTIONS = {
     "cost": ("COST", "option"),
     "headers": ("HEADERS", "headers"),
     "held": ("HELD", "switch"),
+    "attempts": ("ATTEMPTS", "option"),
+    "backoff": ("BACKOFF", "span"),
+    "backoff_max": ("BACKOFFMAX", "span"),
     "from_": ("FROM", "option"),
     "order": ("ORDER", "option"),
     "group": ("GROUP", "switch"),
@@ -100,6 +103,12 @@ class PutOptions(TypedDict, total=False):
     headers: Mapping[str, Name] | None
     #: The task waits until RESTART frees it, or TAKE with its ID, or CANCEL ends it.
     held: bool
+    #: How often the task may fail before it is given up, instead of what its queue says.
+    attempts: int | Literal["none"] | None
+    #: How long the task waits after its first failure, instead of what its queue says.
+    backoff: Span | Literal["none"] | None
+    #: The longest that the task waits after a failure, instead of what its queue says.
+    backoff_max: Span | None
 
 
 def put(
@@ -1029,6 +1038,12 @@ class ScheduleSetOptions(TypedDict, total=False):
     cost: int | None
     #: Short values by name that travel with the payload, such as a trace; at most 16.
     headers: Mapping[str, Name] | None
+    #: How often the task may fail before it is given up, instead of what its queue says.
+    attempts: int | Literal["none"] | None
+    #: How long the task waits after its first failure, instead of what its queue says.
+    backoff: Span | Literal["none"] | None
+    #: The longest that the task waits after a failure, instead of what its queue says.
+    backoff_max: Span | None
 
 
 def schedule_set(

@@ -89,6 +89,12 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "float | None": span_of,
     "tuple[int, float] | None": rate_of,
     "State | None": state,
+    "int | Literal['none'] | None": lambda reply: (
+        text(reply) if isinstance(reply, bytes) else reply
+    ),
+    "float | Literal['none'] | None": (
+        lambda reply: text(reply) if isinstance(reply, bytes) else span_of(reply)
+    ),
     "dict[str, str]": texts,
     "bool": lambda reply: text(reply) in ("yes", "on"),
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from .replies import Origin, State
 
@@ -79,5 +79,11 @@ class Task:
     checkpoint: bytes | None = None
     #: Whether it waits in W until it is freed.
     held: bool = False
+    #: How often it may fail before it is given up, if its put said that.
+    attempts_max: int | Literal["none"] | None = None
+    #: How long it waits after its first failure, if its put said that.
+    backoff: float | Literal["none"] | None = None
+    #: The longest that it waits after a failure, if its put said that.
+    backoff_max: float | None = None
     #: Where a dead letter comes from.
     origin: Origin | None = None

@@ -10,7 +10,7 @@ use pinpriq_proto::wire::resp::{Value, Words};
 use super::Queue;
 use crate::error::Error;
 use crate::name::Name;
-use crate::request::{Repeat, Request, Terms, WordsExt as _, own_key, unix_ms};
+use crate::request::{Repeat, Request, Terms, WordsExt as _, millis, own_key, unix_ms};
 use crate::spans::Sending;
 
 /// A put that is about to be made: await it.
@@ -102,6 +102,29 @@ impl Put {
     /// Makes it this urgent. A lower number is more urgent; the default is 0.
     pub const fn priority(mut self, priority: i64) -> Self {
         self.priority = Some(priority);
+        self
+    }
+
+    /// Gives it up when it has failed this often, whatever its queue says. 0 is never.
+    pub fn attempts(self, most: u32) -> Self {
+        let most = if most == 0 { "NONE".to_owned() } else { most.to_string() };
+        self.retries("ATTEMPTS", most)
+    }
+
+    /// Lets it wait this long after its first failure, and twice as long after each further one,
+    /// whatever its queue says. Zero is not to wait.
+    pub fn backoff(self, first: Duration) -> Self {
+        let first = if first.is_zero() { "NONE".to_owned() } else { millis(first).to_string() };
+        self.retries("BACKOFF", first)
+    }
+
+    /// Lets it wait at most this long after a failure, whatever its queue says.
+    pub fn backoff_max(self, longest: Duration) -> Self {
+        self.retries("BACKOFFMAX", millis(longest).max(1).to_string())
+    }
+
+    fn retries(mut self, option: &'static str, value: String) -> Self {
+        self.terms.retries.insert(option, value);
         self
     }
 

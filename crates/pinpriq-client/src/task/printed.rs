@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use pinpriq_proto::wire::resp::Value;
 
-use super::{Map, Origin, State};
+use super::{Map, Origin, Own, State};
 use crate::name::Name;
 
 /// A task, and all that the server tells about it.
@@ -69,6 +69,12 @@ pub struct Task {
     pub checkpoint: Option<Name>,
     /// Whether it waits in W until it is freed.
     pub held: bool,
+    /// How often it may fail before it is given up, if its put said that.
+    pub attempts_max: Option<Own<u64>>,
+    /// How long it waits after its first failure, if its put said that.
+    pub backoff: Option<Own<std::time::Duration>>,
+    /// The longest that it waits after a failure, if its put said that.
+    pub backoff_max: Option<std::time::Duration>,
     /// Where a dead letter comes from.
     pub origin: Option<Origin>,
 }
@@ -106,6 +112,9 @@ impl Task {
             progress: map.name("progress"),
             checkpoint: map.name("checkpoint"),
             held: map.truth("held").unwrap_or_default(),
+            attempts_max: map.own_number("attempts_max"),
+            backoff: map.own_span("backoff"),
+            backoff_max: map.span("backoff_max"),
             origin: map.origin(),
         })
     }

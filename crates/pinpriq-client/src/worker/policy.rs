@@ -1,5 +1,5 @@
-//! How often a task may fail and when it comes back: the queue says so, or else what is usual for
-//! all workers of pinpriq.
+//! How often a task may fail and when it comes back: its put or its queue says so, or else what is
+//! usual for all workers of pinpriq.
 //!
 //! The queue counts failures, waits and buries by itself. This decides only what is sent to it.
 
@@ -8,6 +8,7 @@ use std::time::Duration;
 use pinpriq_proto::wire::resp::Value;
 
 use super::Worker;
+use crate::task::Task;
 
 /// The longest time that a task waits after a failure, unless its queue says so.
 const DELAY_MAX: Duration = Duration::from_hours(24);
@@ -26,6 +27,14 @@ impl Policy {
     pub(super) fn of(settings: &Value) -> Self {
         let is_set = |name| settings.field(name).and_then(Value::integer).is_some();
         Self { limits_failures: is_set("attempts"), delays: is_set("backoff") }
+    }
+
+    /// The same for a task whose put has said something itself.
+    pub(super) const fn with(self, task: &Task) -> Self {
+        Self {
+            limits_failures: self.limits_failures || task.attempts_max.is_some(),
+            delays: self.delays || task.backoff.is_some(),
+        }
     }
 
     /// Whether the worker gives a task up at this failure, counted from 1, since its queue never

@@ -326,8 +326,8 @@ impl Crew {
     /// nothing. Returns none if the server does not answer; then the queue decides.
     async fn policy(&self, job: &Job) -> Option<Policy> {
         match job.queue().settings().await {
-            Ok(settings) => Some(Policy::of(&settings)),
-            Err(Error::Refused(_)) => Some(Policy::default()),
+            Ok(settings) => Some(Policy::of(&settings).with(job)),
+            Err(Error::Refused(_)) => Some(Policy::default().with(job)),
             Err(_) => None,
         }
     }

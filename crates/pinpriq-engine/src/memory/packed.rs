@@ -259,7 +259,7 @@ impl Task {
         self.besides.as_ref().map_or(0, |besides| besides.headers_bytes() as u64)
     }
 
-    /// The bytes of its share and its headers.
+    /// The bytes of what few terms have.
     pub(crate) fn extras_bytes(&self) -> u64 {
         self.besides.as_ref().map_or(0, |besides| besides.extras_bytes() as u64)
     }

@@ -109,7 +109,9 @@ impl Engine {
         let task = &self.tasks[slot];
         let failures = task.failures().saturating_add(1);
         let settings = &queue.settings;
-        let is_exhausted = settings.attempts.is_some_and(|most| u64::from(failures) >= most);
+        let own = task.retries();
+        let attempts = own.attempts(settings.attempts);
+        let is_exhausted = attempts.is_some_and(|most| u64::from(failures) >= most);
         if is_exhausted && let Some(dead_letters) = settings.dead_letter.clone() {
             self.tasks[slot].set_failures(failures);
             self.become_dead_letter(slot, (operation, Exit::Dead), &dead_letters, reason);
@@ -121,8 +123,11 @@ impl Engine {
             return None;
         }
         let holds = settings.key_hold;
-        let back_off =
-            || Some(wait_after(settings.backoff?, settings.backoff_max, task.seq(), failures));
+        let back_off = || {
+            let backoff = own.backoff.or(settings.backoff)?;
+            let most = own.backoff_max.unwrap_or(settings.backoff_max);
+            Some(wait_after(backoff, most, task.seq(), failures))
+        };
         let wait = delay.or_else(back_off);
         let ready_at = at.after(wait.unwrap_or(Span::ZERO));
         let burial = is_exhausted.then(|| self.issued.bury(self.now));
@@ -182,6 +187,7 @@ impl Engine {
             task.set_attempts(0);
             task.set_failures(0);
             task.set_reason(reason.map(Bytes::from));
+            task.forget_retries();
             task.set_origin(Some(Box::new(origin)));
         });
     }

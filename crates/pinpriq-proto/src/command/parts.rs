@@ -1,5 +1,6 @@
 //! What commands have in common: which tasks, which lease, how long to wait, what changes.
 
+use crate::assign::Assign;
 use crate::facts::{Care, Disk, Named, Subject};
 use crate::names::QueueName;
 use crate::refusal::Refusal;
@@ -402,18 +403,6 @@ impl Amendment<'_> {
     pub const NONE: Self = Self { ttl: Assign::Keep, priority: Assign::Keep, payload: None };
 }
 
-/// A value that may be replaced.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
-pub enum Assign<T> {
-    /// The value stays.
-    #[default]
-    #[letter(1)]
-    Keep,
-    /// The value becomes this.
-    #[letter(2)]
-    To(T),
-}
-
 /// See [`Command::Update`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter, pinpriq_derive::Arguments)]
 pub struct Update<'a> {
@@ -537,29 +526,5 @@ impl<'a> Transfer<'a> {
     #[must_use]
     pub fn new(queue: impl Into<QueueName<'a>>, id: &'a [u8]) -> Self {
         Self { queue: queue.into(), id, delay: Span::ZERO, amendment: Amendment::NONE }
-    }
-}
-
-impl<T> From<Option<T>> for Assign<T> {
-    fn from(new: Option<T>) -> Self {
-        new.map_or(Self::Keep, Self::To)
-    }
-}
-
-impl<T> Assign<T> {
-    /// The new value, if there is one.
-    pub fn given(self) -> Option<T> {
-        match self {
-            Self::Keep => None,
-            Self::To(value) => Some(value),
-        }
-    }
-
-    /// The new value, or `current` if it stays.
-    pub fn or(self, current: T) -> T {
-        match self {
-            Self::Keep => current,
-            Self::To(value) => value,
-        }
     }
 }

@@ -1,14 +1,15 @@
 //! What a put says about its task. When it waits, and for what, is up to the commands.
 
 use super::Wait;
+use crate::assign::Assign;
 use crate::facts::Care;
 use crate::request::fault::Fault;
 use crate::request::options::{
-    AT, COST, DELAY, HEADERS, HELD, ID, KEY, ONDUP, Opt, PRIORITY, REASON, ROOM, SHARE,
-    STATE_BURIED, TTL, TTR, UNIQUE, WAIT, WINDOW,
+    AT, ATTEMPTS, BACKOFF, BACKOFFMAX, COST, DELAY, HEADERS, HELD, ID, KEY, ONDUP, Opt, PRIORITY,
+    REASON, ROOM, SHARE, STATE_BURIED, TTL, TTR, UNIQUE, WAIT, WINDOW,
 };
-use crate::request::parts::Parts;
-use crate::task::{COST_USUAL, GivenTerms, State, Terms};
+use crate::request::parts::{Parts, span};
+use crate::task::{COST_USUAL, GivenTerms, Retries, State, Terms};
 use crate::time::{Span, Timestamp};
 use crate::unique::Unique;
 
@@ -32,6 +33,9 @@ pub(super) const OPTIONS: &[Opt] = &[
     COST,
     HEADERS,
     HELD,
+    ATTEMPTS,
+    BACKOFF,
+    BACKOFFMAX,
 ];
 
 /// See [`Command::Put`](super::Command::Put).
@@ -116,7 +120,7 @@ impl<'a> Put<'a> {
 }
 
 impl<'a> GivenTerms<'a> {
-    /// Returns the terms that the options of a put give, without share, cost and headers.
+    /// Returns the terms that the options of a put give, without those that few tasks have.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "it is part of every put")]
     pub fn read_plain(parts: &Parts<'a>) -> Result<Self, Fault> {
@@ -128,16 +132,37 @@ impl<'a> GivenTerms<'a> {
         Self::read_plain(parts)?.with_extras(parts)
     }
 
-    /// Returns these terms with the share, the cost and the headers that the options of a request
-    /// give.
+    /// Returns these terms with all else that the options of a request give.
     pub(crate) fn with_extras(self, parts: &'a Parts<'a>) -> Result<Self, Fault> {
         let cost = parts.value(COST)?.unwrap_or(COST_USUAL);
         let headers = parts.headers();
         if headers.is_some_and(<[u8]>::is_empty) {
             return Err(Fault::bad("HEADERS names at least one: leave it out for none"));
         }
-        Ok(self.with_all(parts.option(SHARE), cost, headers))
+        let terms = self.with_all(parts.option(SHARE), cost, headers);
+        let retries = Retries::read(parts)?;
+        Ok(if retries.are_of_queue() { terms } else { terms.with_retries(retries) })
     }
+}
+
+impl Retries {
+    /// Returns what the options of a request say about failures.
+    fn read(parts: &Parts<'_>) -> Result<Self, Fault> {
+        let attempts = parts.number_or_none(ATTEMPTS)?;
+        let backoff = above_zero(BACKOFF, parts.span_or_none(BACKOFF)?)?;
+        let longest = parts.given(BACKOFFMAX).map(|text| span(BACKOFFMAX.word, text));
+        let longest = longest.transpose()?.map_or(Assign::Keep, |span| Assign::To(Some(span)));
+        let backoff_max = above_zero(BACKOFFMAX, longest)?.given().flatten();
+        Ok(Self { attempts, backoff, backoff_max })
+    }
+}
+
+/// Refuses no time at all.
+fn above_zero(option: Opt, given: Assign<Option<Span>>) -> Result<Assign<Option<Span>>, Fault> {
+    if given == Assign::To(Some(Span::ZERO)) {
+        return Err(Fault::bad(format!("{} must be at least 1 ms", option.word)));
+    }
+    Ok(given)
 }
 
 impl Put<'_> {

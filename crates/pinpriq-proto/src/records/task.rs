@@ -6,10 +6,12 @@
 
 use std::sync::Arc;
 
+use crate::assign::Assign;
 use crate::schedule::Scheduled;
 use crate::task::{
     Burial, Bytes, COST_USUAL, Cancelled, ClientId, Counts, GivenTerms, Grant, Holder, Holds,
-    LaneName, Lease, Origin, Past, Progress, State, TaskId, TaskRecord, Terms, Trace, headers,
+    LaneName, Lease, Origin, Past, Progress, Retries, State, TaskId, TaskRecord, Terms, Trace,
+    headers,
 };
 use crate::time::{Span, Timestamp};
 
@@ -60,6 +62,12 @@ const CANCELLED: u8 = 26;
 const CHECKPOINT: u8 = 27;
 /// How far the work has come, for people. It is never written to a store.
 const PROGRESS_TEXT: u8 = 28;
+/// After how many failures it is not tried again, 0 for never, if not as its queue says.
+const ATTEMPTS_MAX: u8 = 29;
+/// How long it waits after a failure, 0 for not at all, if not as its queue says.
+const BACKOFF: u8 = 30;
+/// The longest that it waits after a failure, if not as its queue says.
+const BACKOFF_MAX: u8 = 31;
 
 /// What an attribute belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,13 +78,16 @@ enum Part {
 }
 
 /// All attributes, in the order in which they are written.
-const ATTRIBUTES: [(u8, Part); 28] = [
+const ATTRIBUTES: [(u8, Part); 31] = [
     (ID, Part::Task),
     (KEY, Part::Terms),
     (TTR, Part::Terms),
     (SHARE, Part::Terms),
     (COST, Part::Terms),
     (HEADERS, Part::Terms),
+    (ATTEMPTS_MAX, Part::Terms),
+    (BACKOFF, Part::Terms),
+    (BACKOFF_MAX, Part::Terms),
     (PRIORITY, Part::Progress),
     (SEQ, Part::Progress),
     (EXPIRES_AT, Part::Progress),
@@ -247,7 +258,9 @@ impl<'a> Attributes<'a> {
                 }
                 KEY => terms.key = Some(take_bytes(input)?),
                 TTR => terms.ttr = Some(take_span(input)?),
-                SHARE | COST | HEADERS => take_extra(tag, input, terms)?,
+                SHARE | COST | HEADERS | ATTEMPTS_MAX | BACKOFF | BACKOFF_MAX => {
+                    take_extra(tag, input, terms)?;
+                }
                 PRIORITY => progress.priority = Some(take_signed(input)?),
                 SEQ => progress.seq = unusual(take_number(input)?, &number, "seq")?,
                 EXPIRES_AT => progress.expires_at = Some(take_moment(input)?),
@@ -297,10 +310,32 @@ fn take_extra<'a>(
             let cost = unusual(take_small(input, "cost")?, &COST_USUAL, "cost")?;
             terms.with(terms.share().copied(), cost)
         }
-        _ => {
+        HEADERS => {
             let bytes = unusual(take_bytes(input)?, &&b""[..], "headers")?;
             headers::check_form(bytes)?;
             terms.with_headers(Some(bytes))
+        }
+        _ => {
+            let mut retries = terms.retries();
+            match tag {
+                ATTEMPTS_MAX => {
+                    let attempts = Some(take_small(input, "attempts")?).filter(|count| *count > 0);
+                    let attempts = attempts.map(|count| unusual(count, &u32::MAX, "attempts"));
+                    let attempts = attempts.transpose()?;
+                    retries.attempts = Assign::To(attempts);
+                }
+                BACKOFF => {
+                    let longest = Span::from_ms(u64::MAX);
+                    let backoff = unusual(take_span(input)?, &longest, "back-off")?;
+                    let backoff = Some(backoff).filter(|span| !span.is_zero());
+                    retries.backoff = Assign::To(backoff);
+                }
+                _ => {
+                    let most = unusual(take_span(input)?, &Span::ZERO, "longest back-off")?;
+                    retries.backoff_max = Some(most);
+                }
+            }
+            terms.with_retries(retries)
         }
     };
     Ok(())
@@ -399,6 +434,12 @@ fn put_extras(out: &mut Vec<u8>, terms: GivenTerms<'_>) {
     let cost = Some(terms.cost()).filter(|cost| *cost != COST_USUAL);
     put_attribute(out, COST, cost, |out, cost| put_number(out, cost.into()));
     put_attribute(out, HEADERS, terms.headers().copied(), put_bytes);
+    let Retries { attempts, backoff, backoff_max } = terms.retries();
+    let attempts = attempts.given().map(|count| count.unwrap_or(0).into());
+    put_attribute(out, ATTEMPTS_MAX, attempts, put_number);
+    let backoff = backoff.given().map(|span| span.unwrap_or(Span::ZERO));
+    put_attribute(out, BACKOFF, backoff, put_span);
+    put_attribute(out, BACKOFF_MAX, backoff_max, put_span);
 }
 
 #[inline]

@@ -30,7 +30,10 @@ pub const RARE_OF_PUT: u64 = UNIQUE.bit
     | options::SHARE.bit
     | options::COST.bit
     | options::HEADERS.bit
-    | options::HELD.bit;
+    | options::HELD.bit
+    | options::ATTEMPTS.bit
+    | options::BACKOFF.bit
+    | options::BACKOFFMAX.bit;
 
 /// The options of `ACK` beside the lane.
 const OPTIONS_OF_ACK: u64 = PAYLOAD.bit | ZOMBIE.bit | COST_SPENT.bit;

@@ -7,6 +7,21 @@
 
 use super::alphabet::letters;
 
+pub const ATTEMPTS: Opt = with(
+    "ATTEMPTS",
+    "n|NONE",
+    "How often the task may fail before it is given up, instead of what its queue says",
+);
+pub const BACKOFF: Opt = with(
+    "BACKOFF",
+    "ms|NONE",
+    "How long the task waits after its first failure, instead of what its queue says",
+);
+pub const BACKOFFMAX: Opt = with(
+    "BACKOFFMAX",
+    "ms",
+    "The longest that the task waits after a failure, instead of what its queue says",
+);
 pub const AT: Opt =
     with("AT", "unix-ms", "The moment from which the task can be taken, instead of a delay");
 /// A schedule has it for one of its slots.

@@ -399,6 +399,34 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// Returns a length of time or none, if the option was given.
+    pub fn span_or_none(&self, option: Opt) -> Result<Assign<Option<Span>>, Fault> {
+        self.or_none(option, |text| span(option.word, text))
+    }
+
+    /// Returns a number from 1 to 2^32 - 2 or none, if the option was given.
+    pub fn number_or_none(&self, option: Opt) -> Result<Assign<Option<u32>>, Fault> {
+        self.or_none(option, |text| {
+            let given = number(text).and_then(|given| u32::try_from(given).ok());
+            let rule = || format!("{} is a number from 1 to {} or NONE", option.word, u32::MAX - 1);
+            given
+                .filter(|given| (1..u32::MAX).contains(given))
+                .ok_or_else(|| no_value(&rule(), text))
+        })
+    }
+
+    fn or_none<T>(
+        &self,
+        option: Opt,
+        read: impl FnOnce(&'a [u8]) -> Result<T, Fault>,
+    ) -> Result<Assign<Option<T>>, Fault> {
+        Ok(match self.given(option) {
+            None => Assign::Keep,
+            Some(text) if text.eq_ignore_ascii_case(b"NONE") => Assign::To(None),
+            Some(text) => Assign::To(Some(read(text)?)),
+        })
+    }
+
     /// Returns how long to block. -1 means without end.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "it is part of every put")]

@@ -18,7 +18,7 @@ use crate::named_limits::{LimitChange, OrNone};
 use crate::schedule::{OnMissed, Overlap, When};
 use crate::settings::Rate;
 use crate::shares::{Own, ShareChange};
-use crate::task::{COST_USUAL, GivenTerms, Receipt, StateKind};
+use crate::task::{COST_USUAL, GivenTerms, Receipt, Retries, StateKind};
 use crate::time::{Span, Timestamp};
 use crate::unique::OnDuplicate;
 
@@ -431,8 +431,16 @@ impl<'a> Arguments<'a> for Deadline {
 
 impl<'a> Arguments<'a> for GivenTerms<'a> {
     const WORDS: &'static [Word] = &[];
-    const OPTIONS: &'static [Opt] =
-        &[options::KEY, options::TTR, options::SHARE, options::COST, options::HEADERS];
+    const OPTIONS: &'static [Opt] = &[
+        options::KEY,
+        options::TTR,
+        options::SHARE,
+        options::COST,
+        options::HEADERS,
+        options::ATTEMPTS,
+        options::BACKOFF,
+        options::BACKOFFMAX,
+    ];
     const LAST: &'static [Opt] = &[];
 
     fn read(parts: &'a Parts<'a>, _: usize, _: &'a Room<'a>) -> Result<Self, Fault> {
@@ -447,6 +455,11 @@ impl<'a> Arguments<'a> for GivenTerms<'a> {
         to.option(options::SHARE, share);
         to.option(options::COST, Some(cost).filter(|cost| *cost != COST_USUAL));
         to.headers(self.headers().copied());
+        let Retries { attempts, backoff, backoff_max } = self.retries();
+        let count = |count: Option<u32>| count.map_or_else(|| b"NONE".to_vec(), |it| it.text());
+        to.option(options::ATTEMPTS, attempts.given().map(count).as_deref());
+        to.option(options::BACKOFF, backoff.given().map(text_or_none).as_deref());
+        to.option(options::BACKOFFMAX, backoff_max);
     }
 }
 
@@ -554,23 +567,25 @@ pub(crate) mod all_headers {
 
 /// A new TTL, or none where a command has `TTL ms|NONE`.
 pub(crate) mod new_ttl {
-    use super::{Assign, Fault, Parts, Room, Span, Value as _, Writing, options};
+    use super::{Assign, Fault, Parts, Room, Span, Writing, options};
 
     pub(crate) fn read(parts: &Parts<'_>, _: &Room<'_>) -> Result<Assign<Option<Span>>, Fault> {
-        let may_be_none = || parts.spec().options.contains(&options::TTL_OR_NONE);
-        match parts.given(options::TTL) {
-            None => Ok(Assign::Keep),
-            Some(text) if text.eq_ignore_ascii_case(b"NONE") && may_be_none() => {
-                Ok(Assign::To(None))
-            }
-            Some(text) => super::parts::span(options::TTL.word, text).map(Some).map(Assign::To),
+        if parts.spec().options.contains(&options::TTL_OR_NONE) {
+            return parts.span_or_none(options::TTL);
         }
+        let given = parts.given(options::TTL);
+        let span = given.map(|text| super::parts::span(options::TTL.word, text)).transpose()?;
+        Ok(span.map_or(Assign::Keep, |span| Assign::To(Some(span))))
     }
 
     pub(crate) fn write(ttl: Assign<Option<Span>>, to: &mut Writing) {
-        let text = |ttl: Option<Span>| ttl.map_or_else(|| b"NONE".to_vec(), |ttl| ttl.text());
-        to.option(options::TTL, ttl.given().map(text).as_deref());
+        to.option(options::TTL, ttl.given().map(super::text_or_none).as_deref());
     }
+}
+
+/// A length of time, or the word for none.
+fn text_or_none(span: Option<Span>) -> Vec<u8> {
+    span.map_or_else(|| b"NONE".to_vec(), |span| span.text())
 }
 
 fn decimal(number: &impl ToString) -> Vec<u8> {

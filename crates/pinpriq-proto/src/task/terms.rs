@@ -1,12 +1,14 @@
-//! The facts about a task that its producer sets: key, time to release, share, cost and headers.
+//! The facts about a task that its producer sets: key, time to release, share, cost, headers, and
+//! what is done when it fails.
 //!
-//! Hardly any task has a share, a cost or headers, and terms are moved about with every task. So
-//! where they are kept, these three are behind a pointer, which is empty for all others. This
+//! Hardly any task has any of them but the first two, and terms are moved about with every task. So
+//! where they are kept, the others are behind a pointer, which is empty for all others. This
 //! module knows nothing about turns and limits.
 
 use std::sync::Arc;
 
 use super::{Bytes, headers};
+use crate::assign::Assign;
 use crate::facts::check_name;
 use crate::limits::SHARE_BYTES_MAX;
 use crate::refusal::{Refusal, RefusalKind};
@@ -23,21 +25,62 @@ pub struct Terms<B = Bytes, S = Option<Arc<Extras<B>>>> {
     pub key: Option<B>,
     /// The task's own time to release, used if the take gives none.
     pub ttr: Option<Span>,
-    /// Read by [`Self::share`], [`Self::cost`] and [`Self::headers`], and set by
-    /// [`Self::with_all`].
+    /// Read by [`Self::share`], [`Self::cost`], [`Self::headers`] and [`Self::retries`], and set by
+    /// [`Self::with_all`] and [`Self::with_retries`].
     pub extras: S,
 }
 
 /// The same with the bytes of a request or a record.
 pub type GivenTerms<'a> = Terms<&'a [u8], Extras<&'a [u8]>>;
 
-/// On whose behalf a task runs, what it costs, and its headers.
+/// On whose behalf a task runs, what it costs, its headers, and what is done when it fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extras<B> {
     share: Option<B>,
     cost: u32,
     /// See [`super::headers`]. Never empty.
     headers: Option<B>,
+    /// The parts of [`Retries`] in little room, since every request has them. 0 is as the queue
+    /// says, and the highest number none.
+    attempts: u32,
+    backoff_ms: u64,
+    backoff_max_ms: u64,
+}
+
+/// What is done when a task fails, where that is not as its queue says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Retries {
+    /// After how many failures it is not tried again, from 1 to 2^32 - 2. None is never.
+    pub attempts: Assign<Option<u32>>,
+    /// How long it waits after its first failure, at least 1 ms. None is not at all.
+    pub backoff: Assign<Option<Span>>,
+    /// The longest that it waits after a failure, at least 1 ms.
+    pub backoff_max: Option<Span>,
+}
+
+impl Retries {
+    /// As the queue says.
+    pub const OF_QUEUE: Self =
+        Self { attempts: Assign::Keep, backoff: Assign::Keep, backoff_max: None };
+
+    /// After how many failures a task is not tried again whose queue says this.
+    #[must_use]
+    pub fn attempts(&self, of_queue: Option<u64>) -> Option<u64> {
+        self.attempts.given().map_or(of_queue, |own| own.map(u64::from))
+    }
+
+    /// Whether it is as the queue says.
+    #[must_use]
+    pub const fn are_of_queue(&self) -> bool {
+        let Self { attempts, backoff, backoff_max } = self;
+        matches!(attempts, Assign::Keep) && matches!(backoff, Assign::Keep) && backoff_max.is_none()
+    }
+
+    /// Returns the memory that they count.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        if self.are_of_queue() { 0 } else { size_of::<Self>() }
+    }
 }
 
 /// A way to hold extras.
@@ -52,7 +95,25 @@ pub trait Holds<B>: Sized {
 
 impl<B> Extras<B> {
     const fn is_usual(&self) -> bool {
-        self.share.is_none() && self.cost == COST_USUAL && self.headers.is_none()
+        let is_usual = self.share.is_none() && self.cost == COST_USUAL && self.headers.is_none();
+        is_usual && self.attempts == 0 && self.backoff_ms == 0 && self.backoff_max_ms == 0
+    }
+}
+
+impl<B> Extras<B> {
+    fn retries(&self) -> Retries {
+        let attempts = match self.attempts {
+            0 => Assign::Keep,
+            u32::MAX => Assign::To(None),
+            most => Assign::To(Some(most)),
+        };
+        let backoff = match self.backoff_ms {
+            0 => Assign::Keep,
+            u64::MAX => Assign::To(None),
+            ms => Assign::To(Some(Span::from_ms(ms))),
+        };
+        let backoff_max = Some(self.backoff_max_ms).filter(|ms| *ms > 0).map(Span::from_ms);
+        Retries { attempts, backoff, backoff_max }
     }
 }
 
@@ -61,12 +122,20 @@ impl Extras<&[u8]> {
     #[inline(never)]
     fn kept(self) -> Option<Arc<Extras<Bytes>>> {
         let (share, headers) = (self.share.map(Bytes::from), self.headers.map(Bytes::from));
-        Holds::hold(Extras { share, cost: self.cost, headers })
+        let Self { cost, attempts, backoff_ms, backoff_max_ms, .. } = self;
+        Holds::hold(Extras { share, cost, headers, attempts, backoff_ms, backoff_max_ms })
     }
 }
 
 impl<B> Holds<B> for Extras<B> {
-    const USUAL: Self = Self { share: None, cost: COST_USUAL, headers: None };
+    const USUAL: Self = Self {
+        share: None,
+        cost: COST_USUAL,
+        headers: None,
+        attempts: 0,
+        backoff_ms: 0,
+        backoff_max_ms: 0,
+    };
 
     fn hold(given: Self) -> Self {
         given
@@ -127,7 +196,28 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
     #[inline(never)]
     pub fn with_all(self, share: Option<B>, cost: u32, headers: Option<B>) -> Self {
         let headers = headers.filter(|headers| !headers.as_ref().is_empty());
-        Self { extras: S::hold(Extras { share, cost, headers }), ..self }
+        let (attempts, backoff_ms, backoff_max_ms) = match self.extras.held() {
+            Some(held) => (held.attempts, held.backoff_ms, held.backoff_max_ms),
+            None => (0, 0, 0),
+        };
+        let extras = Extras { share, cost, headers, attempts, backoff_ms, backoff_max_ms };
+        Self { extras: S::hold(extras), ..self }
+    }
+
+    /// The same terms, with this done when the task fails.
+    #[must_use]
+    pub fn with_retries(self, retries: Retries) -> Self
+    where
+        B: Clone,
+    {
+        let (share, headers) = (self.share().cloned(), self.headers().cloned());
+        let Retries { attempts, backoff, backoff_max } = retries;
+        let attempts = attempts.given().map_or(0, |it| it.unwrap_or(u32::MAX));
+        let backoff_ms = backoff.given().map_or(0, |it| it.map_or(u64::MAX, Span::ms));
+        let backoff_max_ms = backoff_max.map_or(0, Span::ms);
+        let cost = self.cost();
+        let extras = Extras { share, cost, headers, attempts, backoff_ms, backoff_max_ms };
+        Self { extras: S::hold(extras), ..self }
     }
 
     /// On whose behalf the task runs, if that is not its key.
@@ -151,7 +241,14 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
         self.extras.held()?.headers.as_ref()
     }
 
-    /// The same, where none are empty.
+    /// What is done when the task fails.
+    #[must_use]
+    #[inline]
+    pub fn retries(&self) -> Retries {
+        self.extras.held().map_or(Retries::OF_QUEUE, Extras::retries)
+    }
+
+    /// The same as [`Self::headers`], where none are empty.
     #[must_use]
     pub fn header_bytes(&self) -> &[u8] {
         self.headers().map_or(&[], B::as_ref)
@@ -163,7 +260,7 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
         self.share().or(self.key.as_ref()).map_or(&[], B::as_ref)
     }
 
-    /// Whether share and cost are as usual, and there are no headers.
+    /// Whether all but key and time to release is as usual.
     #[must_use]
     #[inline]
     pub fn are_plain(&self) -> bool {
@@ -176,7 +273,7 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
         self.key.as_ref().map_or(Ok(()), |key| check_name("key", key.as_ref()))
     }
 
-    /// Refuses a key that is too long, and a share, a cost or headers out of bounds.
+    /// Refuses a key that is too long, and whatever else is out of bounds.
     pub fn check(&self) -> Result<(), Refusal> {
         self.check_key()?;
         let bad = |sentence: String| Err(Refusal::new(RefusalKind::BadArgument, sentence));
@@ -199,7 +296,8 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
             return plain;
         }
         let (share, headers) = (self.share().map(B::as_ref), self.headers().map(B::as_ref));
-        plain.with_all(share, self.cost(), headers)
+        let all = plain.with_all(share, self.cost(), headers);
+        if self.retries().are_of_queue() { all } else { all.with_retries(self.retries()) }
     }
 
     /// Returns the number of bytes that they hold.
@@ -207,7 +305,7 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
     #[inline]
     pub fn bytes(&self) -> usize {
         let share = self.share().map_or(0, |share| share.as_ref().len());
-        self.key_bytes() + share + self.header_bytes().len()
+        self.key_bytes() + share + self.header_bytes().len() + self.retries().bytes()
     }
 
     /// Returns the length of the key in bytes.

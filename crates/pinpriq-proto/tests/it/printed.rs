@@ -15,7 +15,8 @@ use pinpriq_proto::request::spec::{Group, Spec, Word};
 use pinpriq_proto::request::table::TABLE;
 
 /// Names that differ from the words in small letters: a word, in Python, in TypeScript.
-const NAMES: [(&str, &str, &str); 8] = [
+const NAMES: [(&str, &str, &str); 9] = [
+    ("BACKOFFMAX", "backoff_max", "backoffMax"),
     ("FROM", "from_", "from"),
     ("FOR", "for_", "for"),
     ("ONDUP", "on_duplicate", "onDuplicate"),

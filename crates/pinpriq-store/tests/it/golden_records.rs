@@ -5,6 +5,7 @@ use pinpriq_proto::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord,
     ScheduleMoved, ScheduleRecord,
 };
+use pinpriq_proto::command::Assign;
 use pinpriq_proto::details::DetailKind;
 use pinpriq_proto::named_limits::{LimitRecord, LimitRules};
 use pinpriq_proto::records::Malformed::{self, OutOfRange, Short, UnknownAttribute, UnknownKind};
@@ -14,8 +15,8 @@ use pinpriq_proto::settings::{
 };
 use pinpriq_proto::shares::{Own, ShareRecord, ShareRules};
 use pinpriq_proto::task::{
-    Aged, Burial, Bytes, Cancelled, Counts, Grant, LaneName, Lease, Origin, Past, Progress, State,
-    TaskId, TaskRecord, Terms, Trace, headers,
+    Aged, Burial, Bytes, Cancelled, Counts, Grant, LaneName, Lease, Origin, Past, Progress,
+    Retries, State, TaskId, TaskRecord, Terms, Trace, headers,
 };
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
@@ -68,11 +69,17 @@ fn full_task() -> TaskRecord {
         number: 129,
         id: TaskId::Given(text("x")),
         put_at: at(1_000),
-        terms: Terms::of(Some(text("k")), Some(Span::from_ms(3_000))).with_all(
-            Some(text("s")),
-            300,
-            Some(Bytes::from(headers::encode([(&b"h"[..], &b"v"[..])]))),
-        ),
+        terms: Terms::of(Some(text("k")), Some(Span::from_ms(3_000)))
+            .with_all(
+                Some(text("s")),
+                300,
+                Some(Bytes::from(headers::encode([(&b"h"[..], &b"v"[..])]))),
+            )
+            .with_retries(Retries {
+                attempts: Assign::To(Some(300)),
+                backoff: Assign::To(None),
+                backoff_max: Some(Span::from_ms(1)),
+            }),
         progress: Progress {
             priority: Some(-2),
             seq: 130,
@@ -113,7 +120,7 @@ fn full_task() -> TaskRecord {
 fn former_task() -> TaskRecord {
     let mut task = full_task();
     task.past = None;
-    task.terms = task.terms.with_all(None, 1, None);
+    task.terms = task.terms.with_all(None, 1, None).with_retries(Retries::OF_QUEUE);
     (task.progress.failures, task.progress.reason) = (0, None);
     task.progress.trace = None;
     task
@@ -300,13 +307,15 @@ fn the_bytes_are_those_of_the_page() {
         (
             task(full_task()),
             "0f 046a6f6273 8101 e807 01020178 02016b 03b817 140173 15ac02 190401680176 \
+             1dac02 1e00 1f01 \
              0403 058201 06d00f 0704 080102ac0201882700 0b03 0c026e6f 11ac02 1201020304 16 \
              1709 18ac02 1a0377687901f02e 1b0163 \
              0d046a6f6273008001e8070403d00f 0e01730105 0f0175 00 0568656c6c6f",
         ),
         (
             task(in_lane(full_task(), 130)),
-            "10 8201 8101 e807 01020178 02016b 03b817 140173 15ac02 190401680176 0403 058201 \
+            "10 8201 8101 e807 01020178 02016b 03b817 140173 15ac02 190401680176 \
+             1dac02 1e00 1f01 0403 058201 \
              06d00f 0704 \
              080102ac0201882700 0b03 0c026e6f 11ac02 1201020304 16 1709 18ac02 \
              1a0377687901f02e 1b0163 \

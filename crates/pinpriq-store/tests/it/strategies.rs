@@ -4,14 +4,15 @@ use pinpriq_proto::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord,
     ScheduleMoved, ScheduleRecord,
 };
+use pinpriq_proto::command::Assign;
 use pinpriq_proto::details::DetailKind;
 use pinpriq_proto::named_limits::{LimitRecord, LimitRules};
 use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence, Scheduled};
 use pinpriq_proto::settings::{Assignment, Paused, Rate, SETTINGS, Settings, Value};
 use pinpriq_proto::shares::{Own, ShareRecord, ShareRules, WEIGHT_MAX};
 use pinpriq_proto::task::{
-    Aged, Burial, Bytes, Cancelled, Counts, Grant, LaneName, Lease, Origin, Past, Progress, State,
-    TaskId, TaskRecord, Terms, Trace,
+    Aged, Burial, Bytes, Cancelled, Counts, Grant, LaneName, Lease, Origin, Past, Progress,
+    Retries, State, TaskId, TaskRecord, Terms, Trace,
 };
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
@@ -62,8 +63,21 @@ fn id() -> impl Strategy<Value = TaskId> {
 }
 
 fn terms() -> impl Strategy<Value = Terms> {
-    let all = (option::of(bytes()), option::of(span()), option::of(bytes()), 1..u32::MAX);
-    all.prop_map(|(key, ttr, share, cost)| Terms::of(key, ttr).with(share, cost))
+    let all =
+        (option::of(bytes()), option::of(span()), option::of(bytes()), 1..u32::MAX, retries());
+    all.prop_map(|(key, ttr, share, cost, retries)| {
+        Terms::of(key, ttr).with(share, cost).with_retries(retries)
+    })
+}
+
+fn retries() -> impl Strategy<Value = Retries> {
+    let span = || (1..u64::MAX).prop_map(Span::from_ms);
+    let all = (option::of(option::of(1..u32::MAX)), option::of(option::of(span())));
+    (all, option::of(span())).prop_map(|((attempts, backoff), backoff_max)| Retries {
+        attempts: attempts.map_or(Assign::Keep, Assign::To),
+        backoff: backoff.map_or(Assign::Keep, Assign::To),
+        backoff_max,
+    })
 }
 
 fn progress() -> impl Strategy<Value = Progress> {

@@ -4,7 +4,7 @@ use pinpriq_proto::backoff::wait_after;
 use pinpriq_proto::command::Fail;
 use pinpriq_proto::limits::REASON_BYTES_MAX;
 use pinpriq_proto::reply::Reply;
-use pinpriq_proto::task::{Bytes, ClientId, Origin, State, StateKind, reasons};
+use pinpriq_proto::task::{Bytes, ClientId, Origin, Retries, State, StateKind, reasons};
 use pinpriq_proto::time::{Span, Timestamp};
 
 use super::hold::held_fits;
@@ -57,7 +57,8 @@ impl Model {
         let (failures, seq) = (task.progress.failures, task.progress.seq);
         let is_over = self.is_over(self.task(number));
         self.set_held(number, settings.key_hold);
-        if settings.attempts.is_some_and(|most| u64::from(failures) >= most) {
+        let own = self.task(number).terms.retries();
+        if own.attempts(settings.attempts).is_some_and(|most| u64::from(failures) >= most) {
             if let Some(queue) = settings.dead_letter {
                 self.die(number, Exit::Dead, &queue, reason);
                 return None;
@@ -70,9 +71,10 @@ impl Model {
             self.expire(number);
             return None;
         }
-        let wait = match (delay, settings.backoff) {
+        let longest = own.backoff_max.unwrap_or(settings.backoff_max);
+        let wait = match (delay, own.backoff.or(settings.backoff)) {
             (Some(delay), _) => delay,
-            (None, Some(backoff)) => wait_after(backoff, settings.backoff_max, seq, failures),
+            (None, Some(backoff)) => wait_after(backoff, longest, seq, failures),
             (None, None) => Span::ZERO,
         };
         let ready_at = at.after(wait);
@@ -109,6 +111,7 @@ impl Model {
             };
             task.set_origin(Some(origin));
             task.put_at = now;
+            task.terms = task.terms.clone().with_retries(Retries::OF_QUEUE);
             task.progress.expires_at = None;
             task.progress.attempts = 0;
             task.progress.failures = 0;

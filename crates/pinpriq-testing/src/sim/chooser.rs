@@ -170,15 +170,14 @@ impl Chooser<'_> {
         let (payload, key, priority) = (self.payload(), self.key(), self.priority());
         let ttr = self.once_in(6).then(|| self.span());
         let ((share, cost), headers) = (self.share(), self.headers());
+        let retries = self.retries();
         let id = given.then(|| format!("t{}", self.dice.below(30)).into_bytes());
         let put = Put {
             queue: &queue,
             payload: &payload,
-            terms: Terms::of(key.as_deref(), ttr.map(Span::from_ms)).with_all(
-                share.as_deref(),
-                cost,
-                headers.as_deref(),
-            ),
+            terms: Terms::of(key.as_deref(), ttr.map(Span::from_ms))
+                .with_all(share.as_deref(), cost, headers.as_deref())
+                .with_retries(retries),
             priority: priority.unwrap_or(Some(0)),
             delay: match at {
                 None if is_held => Delay::Held,

@@ -288,6 +288,7 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
         (_, fields::Value::Moment(at)) => moment(Some(at)),
         (_, fields::Value::Span(span)) => Number(span.ms()),
         (_, fields::Value::Headers(bytes)) => headers(bytes),
+        (_, fields::Value::None) => word("none"),
         (_, fields::Value::Address(_) | fields::Value::Truth(_) | fields::Value::Rate(_)) => {
             Wanted::Anything
         }

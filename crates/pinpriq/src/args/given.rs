@@ -16,8 +16,13 @@ use super::values::{OrNone, STATES, count, number_in, time_from, time_or_none, w
 use crate::told::TRACE;
 
 /// Flags that are not the word in small letters, with the unit for a length of time.
-const FLAGS: [(&str, &str); 4] =
-    [("ONDUP", "on-dup"), ("ROOM", "room"), ("WINDOW", "window"), ("EVERY", "every")];
+const FLAGS: [(&str, &str); 5] = [
+    ("BACKOFFMAX", "backoff-max"),
+    ("ONDUP", "on-dup"),
+    ("ROOM", "room"),
+    ("WINDOW", "window"),
+    ("EVERY", "every"),
+];
 
 /// The shortest lengths of time, in milliseconds, where it is not 1.
 const LEAST_MS: [(&str, u64); 3] = [("DELAY", 0), ("ROOM", 0), ("EVERY", 100)];

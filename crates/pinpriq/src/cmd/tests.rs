@@ -75,6 +75,10 @@ fn putting_and_taking() {
         ),
         ("take q", "TAKE QUEUES 1 q TTR 30000"),
         ("put q p --held", "PUT q p HELD"),
+        (
+            "put q p --attempts none --backoff 1m --backoff-max 1h",
+            "PUT q p ATTEMPTS NONE BACKOFF 60000 BACKOFFMAX 3600000",
+        ),
         ("take q --id 7", "TAKE QUEUES 1 q TTR 30000 ID 7"),
         (
             "take q COUNT --count 5 --wait-ms -1 --ttr-ms 9 --from max --order newest --group",

@@ -300,9 +300,9 @@ class AsyncRunner:
     async def _policy(self, job: AsyncJob) -> Policy:
         """Ask what the queue of a job says about failures. One without settings says nothing."""
         try:
-            return Policy.of(await job.queue.show())
+            return Policy.of(await job.queue.show(), job.task)
         except Refused:
-            return Policy()
+            return Policy.of(None, job.task)
 
     async def _is_given_up(self, job: AsyncJob, span: tracing.Attempt | None) -> bool:
         """Bury a job that has failed too often, because its workers died. Returns whether it is."""

@@ -6,10 +6,12 @@ figures are those of `pinpriq take --exec`.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 from ..replies import State
 from ..settings import QueueShown
+from ..task import Task
 
 #: How often a job may fail where its queue does not say so.
 FAILURES_MAX = 5
@@ -23,16 +25,21 @@ DELAY_MAX_S = 86_400.0
 
 @dataclass(frozen=True)
 class Policy:
-    """What a queue says about failures. None means that it says nothing."""
+    """What a put or its queue says about failures. None means that neither says anything."""
 
     attempts: int | None = None
     backoff_s: float | None = None
     dead_letter: str | None = None
 
     @classmethod
-    def of(cls, shown: QueueShown) -> Policy:
-        """Return that of a queue with these settings."""
-        return cls(shown.attempts, shown.backoff, shown.dead_letter)
+    def of(cls, shown: QueueShown | None, task: Task) -> Policy:
+        """Return that of a task in a queue with these settings, if it shows any."""
+        attempts, backoff_s = (shown.attempts, shown.backoff) if shown else (None, None)
+        if task.attempts_max is not None:
+            attempts = sys.maxsize if task.attempts_max == "none" else task.attempts_max
+        if task.backoff is not None:
+            backoff_s = 0.0 if task.backoff == "none" else task.backoff
+        return cls(attempts, backoff_s, shown.dead_letter if shown else None)
 
     def gives_up(self, failures: int) -> bool:
         """Tell whether the worker has to give a job up that has failed so often."""

@@ -3,7 +3,7 @@
 use pinpriq_proto::limits::{UNIQUE_OVERHEAD_BYTES, given_id_bytes};
 use pinpriq_proto::schedule::Scheduled;
 use pinpriq_proto::task::{
-    Aged, Bytes, COST_USUAL, Cancelled, Counts, Origin, Past, State, TaskId, Terms, Trace,
+    Aged, Bytes, COST_USUAL, Cancelled, Counts, Origin, Past, Retries, State, TaskId, Terms, Trace,
 };
 use pinpriq_proto::time::{Span, Timestamp};
 
@@ -46,6 +46,8 @@ pub(super) struct Rare {
     pub(super) cost_more: u32,
     /// Its headers, if it has any.
     pub(super) headers: Option<Bytes>,
+    /// What is done when it fails, if that is not as its queue says.
+    pub(super) retries: Option<Box<Retries>>,
     /// Whether it holds back the other tasks of its key.
     pub(super) is_held: bool,
     /// How it ages, if that does not follow from its put and its queue.
@@ -178,7 +180,11 @@ impl Besides {
     pub(super) fn terms(&self, ttr: Option<Span>) -> Terms {
         let terms = Terms::of(self.key.clone(), ttr.or(self.ttr));
         let Some(rare) = &self.rare else { return terms };
-        terms.with_all(rare.share.clone(), self.cost(), rare.headers.clone())
+        let terms = terms.with_all(rare.share.clone(), self.cost(), rare.headers.clone());
+        match &rare.retries {
+            Some(retries) => terms.with_retries(**retries),
+            None => terms,
+        }
     }
 
     pub(super) fn share(&self) -> Option<&Bytes> {
@@ -194,7 +200,7 @@ impl Besides {
         headers.map_or(0, |headers| headers.len())
     }
 
-    /// The bytes of its share and its headers.
+    /// The bytes of what few terms have.
     pub(super) fn extras_bytes(&self) -> usize {
         self.rare.as_ref().map_or(0, |rare| rare.extras_bytes())
     }
@@ -205,6 +211,8 @@ impl Besides {
             let rare = self.rare.get_or_insert_default();
             (rare.share, rare.headers) = (terms.share().cloned(), terms.headers().cloned());
             rare.cost_more = terms.cost().saturating_sub(COST_USUAL);
+            let retries = terms.retries();
+            rare.retries = (!retries.are_of_queue()).then(|| Box::new(retries));
             self.tidy();
         }
     }
@@ -233,12 +241,14 @@ impl Rare {
     }
 
     const fn has_no_extras(&self) -> bool {
-        self.share.is_none() && self.cost_more == 0 && self.headers.is_none()
+        let is_plain = self.share.is_none() && self.cost_more == 0 && self.headers.is_none();
+        is_plain && self.retries.is_none()
     }
 
     fn extras_bytes(&self) -> usize {
         let extras = [&self.share, &self.headers].into_iter().flatten();
-        extras.map(|bytes| bytes.len()).sum()
+        let retries = self.retries.as_ref().map_or(0, |retries| retries.bytes());
+        extras.map(|bytes| bytes.len()).sum::<usize>() + retries
     }
 
     /// The number of bytes that clients have supplied, without those that are shared.

@@ -4,7 +4,7 @@
 //! Where that is kept is in `besides.rs`. What it means is not known here.
 
 use pinpriq_proto::schedule::Scheduled;
-use pinpriq_proto::task::{Aged, Bytes, Cancelled, Counts, Origin};
+use pinpriq_proto::task::{Aged, Bytes, Cancelled, Counts, Origin, Retries};
 use pinpriq_proto::time::Span;
 
 use super::Task;
@@ -115,6 +115,21 @@ impl Task {
     pub(crate) fn set_delay(&mut self, delay: Span) {
         if self.besides.is_some() || !delay.is_zero() {
             self.besides_mut().delay = delay;
+        }
+    }
+
+    /// What is done when it fails.
+    pub(crate) fn retries(&self) -> Retries {
+        let rare = self.besides.as_ref().and_then(|besides| besides.rare.as_ref());
+        rare.and_then(|rare| rare.retries.as_deref()).map_or(Retries::OF_QUEUE, |it| *it)
+    }
+
+    /// From now on a failure is as its queue says.
+    pub(crate) fn forget_retries(&mut self) {
+        if !self.retries().are_of_queue() {
+            let besides = self.besides_mut();
+            besides.rare.get_or_insert_default().retries = None;
+            besides.tidy();
         }
     }
 

@@ -22,7 +22,9 @@ use pinpriq_proto::settings::{
     Rate, SETTINGS, TTL, TTR, USES, Value,
 };
 use pinpriq_proto::shares::{Own, ShareChange};
-use pinpriq_proto::task::{GivenTerms, Receipt, State, StateKind, TaskId, TaskRecord, Terms};
+use pinpriq_proto::task::{
+    GivenTerms, Receipt, Retries, State, StateKind, TaskId, TaskRecord, Terms,
+};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{OnDuplicate, Unique};
 use pinpriq_testing::model::{Home, Model};
@@ -476,7 +478,7 @@ impl<'a> Chooser<'a> {
             queue = Vec::leak(crowded.to_vec());
         }
         // What is finished goes soon, and its id can be given again only then.
-        let finished = self.finished().filter(|_| self.dice.once_in(3));
+        let finished = self.finished().filter(|_| self.dice.once_in(2));
         if let Some((of, _)) = finished {
             queue = of;
         }
@@ -517,7 +519,25 @@ impl<'a> Chooser<'a> {
         }
         let share = self.dice.pick(&[None, None, None, Some(b"k".as_slice()), Some(b"s")]);
         let cost = self.dice.pick(&[1, 1, 1, 1, 1, 1, 2, 2, 3, 9]);
-        terms.with_all(share, cost, self.headers())
+        let terms = terms.with_all(share, cost, self.headers());
+        if self.dice.once_in(6) { terms.with_retries(self.retries()) } else { terms }
+    }
+
+    /// What is done when a task fails.
+    fn retries(&mut self) -> Retries {
+        let none = |by: &mut Self| by.dice.once_in(4);
+        let attempts = self.dice.pick(&[1, 1, 2, 3, 3, 2, 1]);
+        let attempts = if none(self) { None } else { Some(attempts) };
+        let backoff = if none(self) { None } else { Some(self.back_off()) };
+        Retries {
+            attempts: if none(self) { Assign::Keep } else { Assign::To(attempts) },
+            backoff: if none(self) { Assign::Keep } else { Assign::To(backoff) },
+            backoff_max: self.dice.once_in(2).then(|| self.back_off()),
+        }
+    }
+
+    fn back_off(&mut self) -> Span {
+        Span::from_ms(self.dice.pick(&[1, 2, 3, 5, 20, 253_402_300_799_999]))
     }
 
     /// Headers as they are kept, mostly none. Some are out of bounds.

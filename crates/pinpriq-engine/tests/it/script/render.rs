@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use pinpriq_proto::change::Change;
+use pinpriq_proto::command::Assign;
 use pinpriq_proto::details::{Detail, DetailKind};
 use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::looking::{Eta, Explanation, LeasePlace, LeaseShown, Reason};
@@ -16,7 +17,7 @@ use pinpriq_proto::settings::{AfterAck, Ids, Paused, Settings, Shown};
 use pinpriq_proto::shares::{Own, ShareRules, ShareShown};
 use pinpriq_proto::stats::{Figures, Times};
 use pinpriq_proto::task::{
-    Bytes, ClientId, Counts, Progress, Receipt, RequestId, State, StateKind, TaskRecord,
+    Bytes, ClientId, Counts, Progress, Receipt, RequestId, Retries, State, StateKind, TaskRecord,
 };
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{Awaited, PutUnique};
@@ -315,6 +316,7 @@ fn whole(task: &TaskRecord) -> String {
     if let Some(ttr) = task.terms.ttr {
         let _ = write!(text, ", TTR {}", ttr.ms());
     }
+    text.push_str(&retries(task.terms.retries()));
     if task.progress.attempts > 0 {
         let _ = write!(text, ", taken {} times", task.progress.attempts);
     }
@@ -677,5 +679,21 @@ fn tube(tube: &TubeShown) -> String {
         let _ = write!(text, ", paused until {} for {}", at.ms(), tube.paused_for.ms());
     }
     let _ = write!(text, ", came at {} after {}", tube.came_at.ms(), tube.came_after);
+    text
+}
+
+/// What a task says about failures, if it says anything.
+fn retries(retries: Retries) -> String {
+    let mut text = String::new();
+    let or_none = |count: Option<u64>| count.map_or_else(|| "none".to_owned(), |it| it.to_string());
+    if let Assign::To(attempts) = retries.attempts {
+        let _ = write!(text, ", ATTEMPTS {}", or_none(attempts.map(u64::from)));
+    }
+    if let Assign::To(backoff) = retries.backoff {
+        let _ = write!(text, ", BACKOFF {}", or_none(backoff.map(Span::ms)));
+    }
+    if let Some(longest) = retries.backoff_max {
+        let _ = write!(text, ", BACKOFFMAX {}", longest.ms());
+    }
     text
 }

@@ -33,8 +33,10 @@ pub(super) fn tables() -> String {
     for field in TASK.iter().filter(|field| field.shown == Shown::Always) {
         let kind = match field.kind {
             FieldKind::Moment => "moment",
-            FieldKind::Span => "span",
-            FieldKind::Count | FieldKind::Number | FieldKind::Integer => "number",
+            FieldKind::Span | FieldKind::SpanOrNone => "span",
+            FieldKind::Count | FieldKind::Number | FieldKind::NumberOrNone | FieldKind::Integer => {
+                "number"
+            }
             _ => "text",
         };
         let _ = writeln!(text, "  {{ name: \"{}\", kind: \"{kind}\" }},", field.name);

@@ -298,7 +298,10 @@ fn value(option: &Opt) -> (String, &'static str, &'static str) {
     match option.kind() {
         OptionKind::Flag => ("bool".to_owned(), "False", "switch"),
         OptionKind::Number => (maybe("int"), "None", "option"),
-        OptionKind::NumberOrNone => (maybe("Priority"), "None", "priority"),
+        OptionKind::NumberOrNone if option.word == "PRIORITY" => {
+            (maybe("Priority"), "None", "priority")
+        }
+        OptionKind::NumberOrNone => (maybe("int | Literal[\"none\"]"), "None", "option"),
         OptionKind::Span => (maybe("Span"), "None", "span"),
         OptionKind::SpanOrNone => (maybe("Span | Literal[\"none\"]"), "None", "span"),
         OptionKind::Wait => (maybe("Span"), "None", "wait"),
@@ -382,7 +385,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from .replies import Origin, State
 
@@ -445,6 +448,8 @@ fn task_field(field: &Task) -> (&'static str, &'static str) {
         (FieldKind::Integer | FieldKind::Number, _) => ("int | None", "None"),
         (FieldKind::Moment, _) => ("datetime | None", "None"),
         (FieldKind::Span, _) => ("float | None", "None"),
+        (FieldKind::NumberOrNone, _) => ("int | Literal[\"none\"] | None", "None"),
+        (FieldKind::SpanOrNone, _) => ("float | Literal[\"none\"] | None", "None"),
         (FieldKind::Truth, _) => ("bool", "False"),
         (FieldKind::Headers, _) => ("dict[str, str]", "field(default_factory=dict)"),
     }

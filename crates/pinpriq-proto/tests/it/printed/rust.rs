@@ -15,7 +15,7 @@ use std::time::SystemTime;
 
 use pinpriq_proto::wire::resp::Value;
 
-use super::{Map, Origin, State};
+use super::{Map, Origin, Own, State};
 use crate::name::Name;
 
 /// A task, and all that the server tells about it.
@@ -68,6 +68,8 @@ fn reading(field: &Field) -> (&'static str, &'static str) {
         (_, FieldKind::Count | FieldKind::Number) => ("u64", "number"),
         (_, FieldKind::Moment) => ("SystemTime", "moment"),
         (_, FieldKind::Span) => ("std::time::Duration", "span"),
+        (_, FieldKind::NumberOrNone) => ("Own<u64>", "own_number"),
+        (_, FieldKind::SpanOrNone) => ("Own<std::time::Duration>", "own_span"),
         (_, FieldKind::Truth) => ("bool", "truth"),
         (_, FieldKind::Headers) => ("BTreeMap<String, Name>", "headers"),
     }

@@ -416,7 +416,7 @@ const META_BEGIN: &str = r#"// What the server tells about a task besides its pa
 // the server's table of fields by `cargo test -p pinpriq-proto printed`.
 import {
   numberOf, numberOrNull, type Origin, originOf, type ReplyMap, type State, textOf, textOrNull,
-  isYes,
+  isYes, ownNumber,
   textsOf,
 } from "./replies.js";
 
@@ -456,13 +456,17 @@ pub(super) fn meta() -> String {
 
 /// The name of a field, which ends with the unit of a length of time.
 fn meta_name(field: &Task) -> String {
-    camel(field.name) + if field.kind == FieldKind::Span { "Ms" } else { "" }
+    let is_span = matches!(field.kind, FieldKind::Span | FieldKind::SpanOrNone);
+    camel(field.name) + if is_span { "Ms" } else { "" }
 }
 
 /// The type of a field, and what reads it, where `!` stands for what was sent.
 fn meta_field(field: &Task) -> (&'static str, &'static str) {
     match field.kind {
         FieldKind::State => ("State", "textOf(!) as State"),
+        FieldKind::NumberOrNone | FieldKind::SpanOrNone => {
+            ("number | \"none\" | null", "ownNumber(!)")
+        }
         FieldKind::Truth => ("boolean", "isYes(!)"),
         FieldKind::Headers => ("Readonly<Record<string, string>>", "textsOf(!)"),
         FieldKind::Bytes

@@ -10,12 +10,13 @@ mod reading;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pinpriq_proto::change::ScheduleRecord;
+use pinpriq_proto::command::Assign;
 use pinpriq_proto::export::QueueExported;
 use pinpriq_proto::fields::{Carried, Seen, Value, carried};
 use pinpriq_proto::schedule::Recurrence;
 use pinpriq_proto::settings::{Settings, Shown};
 use pinpriq_proto::shares::{Own, ShareRecord};
-use pinpriq_proto::task::{COST_USUAL, TaskId, TaskRecord};
+use pinpriq_proto::task::{COST_USUAL, Retries, TaskId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
 use serde::Serialize;
@@ -106,9 +107,11 @@ pub(super) fn task(task: &TaskRecord, unique_until: Option<Timestamp>) -> String
                 Value::Span(span) => _ = it.set(name, span.ms()),
                 Value::Headers(headers) => _ = it.headers(name, headers),
                 // Neither leases nor clients leave the server.
-                Value::Missing | Value::Receipt(_) | Value::Address(_) | Value::Rate(_) => {
-                    _ = it.set(name, ());
-                }
+                Value::Missing
+                | Value::None
+                | Value::Receipt(_)
+                | Value::Address(_)
+                | Value::Rate(_) => _ = it.set(name, ()),
             }
         }
     })
@@ -145,6 +148,17 @@ pub(super) fn share(record: &ShareRecord) -> String {
     })
 }
 
+fn put_retries(it: &mut Object<'_>, retries: Retries) {
+    let Retries { attempts, backoff, backoff_max } = retries;
+    if let Assign::To(attempts) = attempts {
+        it.set("attempts_max", attempts);
+    }
+    if let Assign::To(backoff) = backoff {
+        it.set("backoff_ms", backoff.map(Span::ms));
+    }
+    put_given(it, "backoff_max_ms", backoff_max.map(Span::ms));
+}
+
 /// A schedule, and how far it has come.
 pub(super) fn schedule(schedule: &ScheduleRecord) -> String {
     let ScheduleRecord { number: _, name, plan, course } = schedule;
@@ -170,6 +184,7 @@ pub(super) fn schedule(schedule: &ScheduleRecord) -> String {
         if plan.terms.cost() != COST_USUAL {
             it.set("cost", plan.terms.cost());
         }
+        put_retries(it, plan.terms.retries());
         if let Some(headers) = plan.terms.headers() {
             it.headers("headers", headers);
         }

@@ -53,6 +53,7 @@ pub(super) fn value(writer: &mut Writer<'_>, value: Value<'_>) {
         Value::Moment(at) => whole(writer, at.ms()),
         Value::Span(span) => whole(writer, span.ms()),
         Value::Address(address) => writer.bulk(address.to_string().as_bytes()),
+        Value::None => writer.bulk(b"none"),
         Value::Truth(truth) => writer.bulk(if truth { b"yes" } else { b"no" }),
         Value::Rate(rate) => writer.bulk(rate.to_string().as_bytes()),
         Value::Headers(bytes) => {

@@ -33,5 +33,5 @@ conversations! {
     transfer update awaiting wait_put room unique looking blocking push queues settings pause
     listing stats arguments options checks schedules connection protocols frames limits expiry
     receipts turns deque xqueue fanout lanes lane_ends shards transactions carrying users shares
-    costs share_room headers named_limits ageing recall cancel cancel_shards progress held
+    costs share_room headers named_limits ageing recall cancel cancel_shards progress held attempts
 }

@@ -1,11 +1,29 @@
-//! Chooses the shares, costs and headers of tasks, and rules for shares.
+//! Chooses the shares, costs, headers and attempts of tasks, and rules for shares.
 
+use pinpriq_proto::command::Assign;
 use pinpriq_proto::shares::{Own, ShareChange};
+use pinpriq_proto::task::Retries;
 use pinpriq_proto::task::headers::{self, Header};
 
 use super::{Chooser, KEYS, Text, pick};
 
 impl Chooser<'_> {
+    /// What is done when a task fails, mostly what its queue says.
+    pub(super) fn retries(&mut self) -> Retries {
+        if !self.once_in(12) {
+            return Retries::OF_QUEUE;
+        }
+        let attempts =
+            (!self.once_in(4)).then(|| u32::try_from(1 + self.dice.below(3)).unwrap_or(1));
+        let backoff = self.maybe_span(2);
+        let (says_attempts, says_backoff) = (self.once_in(2), self.once_in(2));
+        Retries {
+            attempts: if says_attempts { Assign::To(attempts) } else { Assign::Keep },
+            backoff: if says_backoff { Assign::To(backoff) } else { Assign::Keep },
+            backoff_max: self.maybe_span(3),
+        }
+    }
+
     /// Some rules of a share. From time to time it has none of its own again.
     pub(super) fn share_change(&mut self) -> ShareChange {
         if self.once_in(4) {

@@ -380,8 +380,8 @@ impl<'a> Job<'a> {
             told = self.tell_once(&words);
         }
         match told {
-            Ok(answer) => Some(Policy::from_answer(&answer)),
-            Err(Trouble::Refused(_)) => Some(Policy::default()),
+            Ok(answer) => Some(Policy::from_answer(&answer).with(&task.known)),
+            Err(Trouble::Refused(_)) => Some(Policy::default().with(&task.known)),
             Err(Trouble::Lost(_)) => None,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pinpriq_client::{
-    Client, Failure, Happening, Job, Outcome, Queue, State, Value, Words, Worker,
+    Client, Failure, Happening, Job, Outcome, Own, Queue, State, Value, Words, Worker,
 };
 use tokio::sync::{Notify, mpsc};
 
@@ -119,6 +119,30 @@ fn a_held_task_waits_until_it_is_freed() {
         assert_eq!(job.id, put.id);
         assert!(queue.take_one(put.id, LONG).await.unwrap().is_none());
         job.ack().await.unwrap();
+    });
+}
+
+#[test]
+fn a_task_has_attempts_of_its_own() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("fragile");
+        let put = queue.put("once").attempts(1).backoff(Duration::ZERO).backoff_max(LONG);
+        let task = queue.get(put.await.unwrap().id).await.unwrap().unwrap();
+        assert_eq!((task.attempts_max, task.backoff), (Some(Own::Is(1)), Some(Own::None)));
+        assert_eq!(task.backoff_max, Some(LONG));
+        let (worker, told, heard) = noting(&client);
+        let worker = worker.job("fragile", async |_| Err(Failure::retry("no")));
+        let lines = run(worker, &told, heard, 1).await;
+        assert!(lines[0].ends_with("Some(Buried)"), "{lines:?}");
+
+        // Where the put says that there is no end, the worker sets none either.
+        let queue = client.queue("endless");
+        queue.put("bad").attempts(0).backoff(Duration::ZERO).await.unwrap();
+        fail(&queue, 7).await;
+        let (worker, told, heard) = noting(&client);
+        let worker = worker.job("endless", async |_| Err(Failure::retry("no")));
+        let lines = run(worker, &told, heard, 1).await;
+        assert!(lines[0].ends_with("Some(Ready)"), "{lines:?}");
     });
 }
 

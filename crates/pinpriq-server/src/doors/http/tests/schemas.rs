@@ -268,6 +268,9 @@ fn of_fields(fields: impl Iterator<Item = (&'static str, Sort, bool)>) -> Value 
             Sort::Like(FieldKind::State) => state(),
             Sort::Like(FieldKind::Integer) => json!({"type": "integer", "format": "int64"}),
             Sort::Like(FieldKind::Count | FieldKind::Number | FieldKind::Span) => whole(),
+            Sort::Like(FieldKind::NumberOrNone | FieldKind::SpanOrNone) => {
+                json!({"type": ["integer", "null"], "minimum": 0})
+            }
             Sort::Like(FieldKind::Moment) => moment(),
             Sort::Like(FieldKind::Headers) => headers(),
             Sort::Truth | Sort::Like(FieldKind::Truth) => truth(),

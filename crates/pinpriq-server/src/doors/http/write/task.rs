@@ -42,6 +42,7 @@ pub(super) fn value(it: &mut Object<'_>, name: &str, value: Value<'_>) {
         Value::Span(span) => it.set(name, span.ms()),
         Value::Moment(at) => it.moment(name, at),
         Value::Truth(truth) => it.set(name, truth),
+        Value::None => it.set(name, ()),
         Value::Headers(headers) => it.headers(name, headers),
         value => it.set(name, text(value)),
     };
@@ -83,6 +84,7 @@ fn text(value: Value<'_>) -> String {
         Value::Span(span) => span.ms().to_string(),
         Value::Address(address) => address.to_string(),
         Value::Truth(truth) => truth.to_string(),
+        Value::None => "none".to_owned(),
         Value::Rate(rate) => rate.to_string(),
         Value::Headers(_) => unreachable!("each header has a field of its own"),
     }

@@ -6,6 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pinpriq_proto::change::ScheduleRecord;
+use pinpriq_proto::command::Assign;
 use pinpriq_proto::fields::{Carried, Draft, FieldKind, Value as Given, carried};
 use pinpriq_proto::request::settings::rate_of;
 use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence};
@@ -19,6 +20,11 @@ use serde_json::{Map, Value};
 use crate::calendars::cron;
 use crate::doors::json::headers_of;
 use crate::figures::stats::{paused_until, paused_word};
+
+/// What a task has of its own, or that it has none.
+fn own<T>(given: Assign<Option<T>>, value: fn(T) -> Given<'static>) -> Given<'static> {
+    given.given().map_or(Given::Missing, |own| own.map_or(Given::None, value))
+}
 
 /// A record that was read, with owned bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -189,7 +195,42 @@ impl Fields {
         let cost = self.count("cost")?.map_or_else(|| Ok(terms.cost()), u32::try_from);
         let cost = cost.map_err(|_| "'cost' is a number from 1 to 2^32 - 1".to_owned())?;
         let headers = self.headers("headers")?;
-        Ok(terms.with_all(self.bytes("share")?, cost, headers.map(Bytes::from)))
+        let terms = terms.with_all(self.bytes("share")?, cost, headers.map(Bytes::from));
+        self.retries(terms)
+    }
+
+    /// Adds what a record says about failures, as the field table reads it.
+    fn retries(&mut self, terms: Terms) -> Result<Terms, Wrong> {
+        let mut draft = Draft::of(Bytes::default());
+        for (field, Carried { name, write, .. }) in carried() {
+            match field.name {
+                "attempts_max" => {
+                    write(&mut draft, own(self.or_none(name, Self::number)?, Given::Number));
+                }
+                "backoff" => write(&mut draft, own(self.or_none(name, Self::span)?, Given::Span)),
+                "backoff_max" => {
+                    write(&mut draft, self.span(name)?.map_or(Given::Missing, Given::Span));
+                }
+                _ => {}
+            }
+        }
+        let (task, _) = draft.finish()?;
+        Ok(terms.with_retries(task.terms.retries()))
+    }
+
+    /// Reads what may be none, which is null there. What is left out is not read.
+    fn or_none<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&mut Self, &str) -> Result<Option<T>, Wrong>,
+    ) -> Result<Assign<Option<T>>, Wrong> {
+        match self.fields.get(name) {
+            Some(Value::Null) => {
+                self.take(name);
+                Ok(Assign::To(None))
+            }
+            _ => Ok(read(self, name)?.map_or(Assign::Keep, |given| Assign::To(Some(given)))),
+        }
     }
 
     fn headers(&mut self, name: &str) -> Result<Option<Vec<u8>>, Wrong> {
@@ -277,6 +318,14 @@ impl Fields {
                     write(&mut draft, usually(headers.as_deref().map(Given::Headers)));
                 }
                 FieldKind::Truth => write(&mut draft, usually(self.truth(name)?.map(Given::Truth))),
+                FieldKind::NumberOrNone => {
+                    let number = self.or_none(name, Self::number)?;
+                    write(&mut draft, own(number, Given::Number));
+                }
+                FieldKind::SpanOrNone => {
+                    let span = self.or_none(name, Self::span)?;
+                    write(&mut draft, own(span, Given::Span));
+                }
                 FieldKind::Receipt | FieldKind::Address => {}
             }
         }

@@ -39,6 +39,21 @@ impl Policy {
         }
     }
 
+    /// The same for a task whose put may have said something itself. Where it has said none, no
+    /// failure is the last, or it does not wait.
+    pub(super) fn with(self, known: &Value) -> Self {
+        let own = |name, none| match known.field(name)? {
+            value if value.as_bytes() == Some(b"none") => Some(none),
+            value => u64::try_from(value.integer()?).ok(),
+        };
+        Self {
+            attempts: own("attempts_max", u64::MAX).or(self.attempts),
+            backoff_ms: own("backoff", 0).or(self.backoff_ms),
+            backoff_ms_max: own("backoff_max", 0).or(self.backoff_ms_max),
+            ..self
+        }
+    }
+
     /// Whether the queue itself gives a task up at this failure, counted from 1.
     pub(super) fn exhausts(&self, failure: u64) -> bool {
         self.attempts.is_some_and(|most| failure >= most)

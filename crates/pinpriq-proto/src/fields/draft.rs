@@ -1,0 +1,127 @@
+//! A task of a record that is being read. What each field means is in the table.
+
+use super::{Value, Wrong};
+use crate::task::{
+    Bytes, Origin, Past, Progress, Retries, State, StateKind, TaskId, TaskRecord, Terms, Trace,
+};
+use crate::time::{Span, Timestamp};
+
+/// A task of a record that is being read.
+#[derive(Debug)]
+pub struct Draft {
+    pub(super) task: TaskRecord,
+    pub(super) trace: Trace,
+    pub(super) past: Past,
+    pub(super) unique_until: Option<Timestamp>,
+    /// Whether it waits until it is freed.
+    pub(super) is_parked: bool,
+    /// What was found first to be wrong with it.
+    pub(super) wrong: Option<Wrong>,
+}
+
+impl Draft {
+    /// A task of this queue, of which nothing was read yet. [`carried`] fields are to be written in
+    /// their order, those that are left out as what is [`Carried::usual`].
+    #[must_use]
+    pub fn of(queue: Bytes) -> Self {
+        let task = TaskRecord {
+            number: 0,
+            queue,
+            lane: None,
+            id: TaskId::Given(Bytes::default()),
+            put_at: Timestamp::MAX,
+            terms: Terms::NONE,
+            progress: Progress::fresh(0, Some(0)),
+            past: None,
+            payload: Bytes::default(),
+            away: None,
+            shared: false,
+        };
+        let trace = Trace::NONE;
+        let past = Past { origin: None, scheduled: None, unique: None };
+        Self { task, trace, past, unique_until: None, is_parked: false, wrong: None }
+    }
+
+    /// The task that was read and the end of the window of its unique key, or what is wrong.
+    pub fn finish(mut self) -> Result<(TaskRecord, Option<Timestamp>), Wrong> {
+        self.check_parked();
+        let Self { mut task, trace, past, unique_until, is_parked: _, wrong } = self;
+        task.progress.trace = trace.kept();
+        task.past = Past::of(past.origin, past.scheduled, past.unique);
+        wrong.map_or(Ok((task, unique_until)), Err)
+    }
+
+    /// Refuses a wait that is none, or beyond all moments.
+    pub(super) fn check_wait(&mut self, name: &str, wait: Option<Span>) {
+        if wait.is_some_and(|wait| wait.is_zero() || wait.ms() > Timestamp::MAX.ms()) {
+            self.refuse(format!("'{name}' is a time of at least 1 ms, before the year 10000"));
+        }
+    }
+
+    pub(super) fn change_retries(&mut self, change: impl FnOnce(&mut Retries)) {
+        let mut retries = self.task.terms.retries();
+        change(&mut retries);
+        if !retries.are_of_queue() {
+            let terms = std::mem::take(&mut self.task.terms);
+            self.task.terms = terms.with_retries(retries);
+        }
+    }
+
+    pub(super) fn refuse(&mut self, wrong: impl Into<Wrong>) {
+        self.wrong.get_or_insert_with(|| wrong.into());
+    }
+
+    pub(super) fn misplace(&mut self, name: &str) {
+        let state = self.task.progress.state.kind().word();
+        self.refuse(format!("a {state} task has no '{name}'"));
+    }
+
+    /// Refuses a waiting task of which nothing says when it is ready, unless it is held.
+    pub(super) fn check_parked(&mut self) {
+        match &self.task.progress.state {
+            State::Waiting { ready_at: None } if !self.is_parked => {
+                self.refuse("a waiting task has 'ready_at', or it is 'parked'");
+            }
+            state if self.is_parked && *state != State::HELD => {
+                self.refuse("only a waiting task without 'ready_at' is 'parked'");
+            }
+            _ => {}
+        }
+    }
+
+    /// Sets the moment at which a task leaves its state. It goes with the state `of` alone.
+    pub(super) fn set_end(
+        &mut self,
+        name: &str,
+        of: StateKind,
+        at: Value<'_>,
+        state: fn(Timestamp) -> State,
+    ) {
+        match at.moment() {
+            Some(at) if self.task.progress.state.kind() == of => {
+                self.task.progress.state = state(at);
+            }
+            None if self.task.progress.state.kind() != of => {}
+            Some(_) => self.misplace(name),
+            None => self.refuse(format!("a {} task has '{name}'", of.word())),
+        }
+    }
+
+    /// Sets a part of the origin. Dead letters need all of them apart from numbers.
+    pub(super) fn set_origin(
+        &mut self,
+        name: &str,
+        value: Value<'_>,
+        set: fn(&mut Origin, Value<'_>) -> Option<()>,
+    ) {
+        let Some(origin) = &mut self.past.origin else {
+            if value != Value::Missing {
+                self.refuse(format!("a task has no field '{name}'"));
+            }
+            return;
+        };
+        if set(origin, value).is_none() {
+            self.refuse(format!("it has no '{name}'"));
+        }
+    }
+}
