@@ -101,6 +101,12 @@ impl<'a> Chooser<'a> {
             let settings = Vec::leak(settings.into());
             return Command::Queue(QueueCommand::Set { queue: self.place(), settings });
         }
+        // What is finished goes soon, and its id can be given again only then.
+        if let Some((queue, id)) = self.finished()
+            && self.dice.once_in(12)
+        {
+            return Command::Put(Put { id: Some(id), ..Put::new(queue, b"") });
+        }
         if let Some(queue) = self.queue_with_unstarted()
             && self.dice.once_in(4)
         {
@@ -304,11 +310,14 @@ impl<'a> Chooser<'a> {
 
     /// Returns the queue and the id of a finished task whose id was given, if there is one.
     fn finished(&self) -> Option<(&'static [u8], &'static [u8])> {
-        let mut tasks = self.tasks().into_iter();
-        let task = tasks.find(|task| {
+        let is_given = |task: &&TaskRecord| {
             let is_given = task.lane.is_none() && matches!(task.id, TaskId::Given(_));
             is_given && task.progress.state.kind().is_finished()
-        })?;
+        };
+        let finished: Vec<&TaskRecord> = self.tasks().into_iter().filter(is_given).collect();
+        // There are few zombies.
+        let is_zombie = |task: &&&TaskRecord| task.progress.state.kind() == StateKind::Zombie;
+        let task = finished.iter().find(is_zombie).or_else(|| finished.first())?;
         Some((Vec::leak(task.queue.to_vec()), Vec::leak(task.id.to_string().into_bytes())))
     }
 
@@ -478,7 +487,7 @@ impl<'a> Chooser<'a> {
             queue = Vec::leak(crowded.to_vec());
         }
         // What is finished goes soon, and its id can be given again only then.
-        let finished = self.finished().filter(|_| self.dice.once_in(2));
+        let finished = self.finished().filter(|_| self.dice.once_in(3));
         if let Some((of, _)) = finished {
             queue = of;
         }
