@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::sync::LazyLock;
 
 use crate::assign::Assign;
+use crate::limits::ATTEMPTS_MAX;
 use crate::schedule::Scheduled;
 use crate::settings::Rate;
 use crate::task::{
@@ -439,8 +440,10 @@ pub static TASK: [Field; 49] = [
     )
     .carried(36, |draft, value| {
         let attempts = value.or_none(Value::count);
-        if matches!(attempts, Assign::To(Some(0 | u32::MAX))) {
-            draft.refuse("'attempts_max' is a number from 1 to 2^32 - 2, or null");
+        if let Assign::To(Some(most)) = attempts
+            && !(1..=ATTEMPTS_MAX).contains(&most)
+        {
+            draft.refuse(format!("'attempts_max' is a number from 1 to {ATTEMPTS_MAX}, or null"));
         }
         draft.change_retries(|retries| retries.attempts = attempts);
     }),

@@ -19,6 +19,12 @@ pub const NARROW_PAYLOAD_BYTES_MAX: usize = 65_535;
 /// The longest id that a caller may give, in bytes.
 pub const ID_BYTES_MAX: usize = 255;
 
+/// The most attempts of one task that its put can ask for, unless it asks for no end.
+pub const ATTEMPTS_MAX: u32 = u32::MAX - 2;
+
+/// The longest back-off of one task, in milliseconds: some 49 days.
+pub const BACKOFF_MS_MAX: u32 = u32::MAX - 1;
+
 /// The length of the longest share. The shortest has one byte.
 pub const SHARE_BYTES_MAX: usize = 255;
 

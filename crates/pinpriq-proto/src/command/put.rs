@@ -3,6 +3,7 @@
 use super::Wait;
 use crate::assign::Assign;
 use crate::facts::Care;
+use crate::limits::BACKOFF_MS_MAX;
 use crate::request::fault::Fault;
 use crate::request::options::{
     AT, ATTEMPTS, BACKOFF, BACKOFFMAX, COST, DELAY, HEADERS, HELD, ID, KEY, ONDUP, Opt, PRIORITY,
@@ -12,6 +13,9 @@ use crate::request::parts::{Parts, span};
 use crate::task::{COST_USUAL, GivenTerms, Retries, State, Terms};
 use crate::time::{Span, Timestamp};
 use crate::unique::Unique;
+
+/// The options about failures.
+const OF_RETRIES: u64 = ATTEMPTS.bit | BACKOFF.bit | BACKOFFMAX.bit;
 
 /// The options of `PUT`.
 pub(super) const OPTIONS: &[Opt] = &[
@@ -140,6 +144,9 @@ impl<'a> GivenTerms<'a> {
             return Err(Fault::bad("HEADERS names at least one: leave it out for none"));
         }
         let terms = self.with_all(parts.option(SHARE), cost, headers);
+        if parts.has_none_of(OF_RETRIES) {
+            return Ok(terms);
+        }
         let retries = Retries::read(parts)?;
         Ok(if retries.are_of_queue() { terms } else { terms.with_retries(retries) })
     }
@@ -149,20 +156,22 @@ impl Retries {
     /// Returns what the options of a request say about failures.
     fn read(parts: &Parts<'_>) -> Result<Self, Fault> {
         let attempts = parts.number_or_none(ATTEMPTS)?;
-        let backoff = above_zero(BACKOFF, parts.span_or_none(BACKOFF)?)?;
+        let backoff = within(BACKOFF, parts.span_or_none(BACKOFF)?)?;
         let longest = parts.given(BACKOFFMAX).map(|text| span(BACKOFFMAX.word, text));
         let longest = longest.transpose()?.map_or(Assign::Keep, |span| Assign::To(Some(span)));
-        let backoff_max = above_zero(BACKOFFMAX, longest)?.given().flatten();
+        let backoff_max = within(BACKOFFMAX, longest)?.given().flatten();
         Ok(Self { attempts, backoff, backoff_max })
     }
 }
 
-/// Refuses no time at all.
-fn above_zero(option: Opt, given: Assign<Option<Span>>) -> Result<Assign<Option<Span>>, Fault> {
-    if given == Assign::To(Some(Span::ZERO)) {
-        return Err(Fault::bad(format!("{} must be at least 1 ms", option.word)));
+/// Refuses a wait of no time at all, or of more than can be kept.
+fn within(option: Opt, given: Assign<Option<Span>>) -> Result<Assign<Option<Span>>, Fault> {
+    match given.given().flatten() {
+        Some(span) if span.is_zero() || span.ms() > BACKOFF_MS_MAX.into() => Err(Fault::bad(
+            format!("{} is from 1 to {BACKOFF_MS_MAX} ms, not {}", option.word, span.ms()),
+        )),
+        _ => Ok(given),
     }
-    Ok(given)
 }
 
 impl Put<'_> {

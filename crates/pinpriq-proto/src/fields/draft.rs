@@ -1,6 +1,7 @@
 //! A task of a record that is being read. What each field means is in the table.
 
 use super::{Value, Wrong};
+use crate::limits::BACKOFF_MS_MAX;
 use crate::task::{
     Bytes, Origin, Past, Progress, Retries, State, StateKind, TaskId, TaskRecord, Terms, Trace,
 };
@@ -53,8 +54,8 @@ impl Draft {
 
     /// Refuses a wait that is none, or beyond all moments.
     pub(super) fn check_wait(&mut self, name: &str, wait: Option<Span>) {
-        if wait.is_some_and(|wait| wait.is_zero() || wait.ms() > Timestamp::MAX.ms()) {
-            self.refuse(format!("'{name}' is a time of at least 1 ms, before the year 10000"));
+        if wait.is_some_and(|wait| wait.is_zero() || wait.ms() > BACKOFF_MS_MAX.into()) {
+            self.refuse(format!("'{name}' is a number from 1 to {BACKOFF_MS_MAX}, or null"));
         }
     }
 

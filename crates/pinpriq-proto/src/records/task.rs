@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::assign::Assign;
+use crate::limits;
 use crate::schedule::Scheduled;
 use crate::task::{
     Burial, Bytes, COST_USUAL, Cancelled, ClientId, Counts, GivenTerms, Grant, Holder, Holds,
@@ -320,18 +321,18 @@ fn take_extra<'a>(
             match tag {
                 ATTEMPTS_MAX => {
                     let attempts = Some(take_small(input, "attempts")?).filter(|count| *count > 0);
-                    let attempts = attempts.map(|count| unusual(count, &u32::MAX, "attempts"));
-                    let attempts = attempts.transpose()?;
+                    if attempts.is_some_and(|count| count > limits::ATTEMPTS_MAX) {
+                        return Err(Malformed::OutOfRange("attempts"));
+                    }
                     retries.attempts = Assign::To(attempts);
                 }
                 BACKOFF => {
-                    let longest = Span::from_ms(u64::MAX);
-                    let backoff = unusual(take_span(input)?, &longest, "back-off")?;
+                    let backoff = take_backoff(input)?;
                     let backoff = Some(backoff).filter(|span| !span.is_zero());
                     retries.backoff = Assign::To(backoff);
                 }
                 _ => {
-                    let most = unusual(take_span(input)?, &Span::ZERO, "longest back-off")?;
+                    let most = unusual(take_backoff(input)?, &Span::ZERO, "longest back-off")?;
                     retries.backoff_max = Some(most);
                 }
             }
@@ -339,6 +340,11 @@ fn take_extra<'a>(
         }
     };
     Ok(())
+}
+
+fn take_backoff(input: &mut &[u8]) -> Result<Span, Malformed> {
+    let ms = unusual(take_small(input, "back-off")?, &u32::MAX, "back-off")?;
+    Ok(Span::from_ms(ms.into()))
 }
 
 #[cold]

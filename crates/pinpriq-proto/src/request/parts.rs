@@ -7,7 +7,7 @@ use super::fault::{Fault, shown};
 use super::options::{self, Opt};
 use super::spec::{Spec, Word};
 use crate::command::{Assign, Done, QueueName, Wait};
-use crate::limits::HEADERS_MAX;
+use crate::limits::{ATTEMPTS_MAX, HEADERS_MAX};
 use crate::task::{Grant, Receipt, StateKind, headers};
 use crate::time::{Span, Timestamp};
 
@@ -404,13 +404,13 @@ impl<'a> Parts<'a> {
         self.or_none(option, |text| span(option.word, text))
     }
 
-    /// Returns a number from 1 to 2^32 - 2 or none, if the option was given.
+    /// Returns a number from 1 to [`ATTEMPTS_MAX`] or none, if the option was given.
     pub fn number_or_none(&self, option: Opt) -> Result<Assign<Option<u32>>, Fault> {
         self.or_none(option, |text| {
             let given = number(text).and_then(|given| u32::try_from(given).ok());
-            let rule = || format!("{} is a number from 1 to {} or NONE", option.word, u32::MAX - 1);
+            let rule = || format!("{} is a number from 1 to {ATTEMPTS_MAX} or NONE", option.word);
             given
-                .filter(|given| (1..u32::MAX).contains(given))
+                .filter(|given| (1..=ATTEMPTS_MAX).contains(given))
                 .ok_or_else(|| no_value(&rule(), text))
         })
     }

@@ -5,12 +5,13 @@
 //! where they are kept, the others are behind a pointer, which is empty for all others. This
 //! module knows nothing about turns and limits.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::{Bytes, headers};
 use crate::assign::Assign;
 use crate::facts::check_name;
-use crate::limits::SHARE_BYTES_MAX;
+use crate::limits::{BACKOFF_MS_MAX, SHARE_BYTES_MAX};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::time::Span;
 
@@ -31,7 +32,7 @@ pub struct Terms<B = Bytes, S = Option<Arc<Extras<B>>>> {
 }
 
 /// The same with the bytes of a request or a record.
-pub type GivenTerms<'a> = Terms<&'a [u8], Extras<&'a [u8]>>;
+pub type GivenTerms<'a> = Terms<&'a [u8], Option<Extras<&'a [u8]>>>;
 
 /// On whose behalf a task runs, what it costs, its headers, and what is done when it fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,21 +41,24 @@ pub struct Extras<B> {
     cost: u32,
     /// See [`super::headers`]. Never empty.
     headers: Option<B>,
-    /// The parts of [`Retries`] in little room, since every request has them. 0 is as the queue
-    /// says, and the highest number none.
-    attempts: u32,
-    backoff_ms: u64,
-    backoff_max_ms: u64,
+    /// The parts of [`Retries`] in little room, since every request has them. In each, the first
+    /// number is as the queue says, and the highest none. The first of this one is 1, so that a
+    /// request without extras is known by it.
+    attempts: NonZeroU32,
+    backoff_ms: u32,
+    backoff_max_ms: u32,
 }
 
 /// What is done when a task fails, where that is not as its queue says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Retries {
-    /// After how many failures it is not tried again, from 1 to 2^32 - 2. None is never.
+    /// After how many failures it is not tried again, from 1 to
+    /// [`ATTEMPTS_MAX`](crate::limits::ATTEMPTS_MAX). None is never.
     pub attempts: Assign<Option<u32>>,
-    /// How long it waits after its first failure, at least 1 ms. None is not at all.
+    /// How long it waits after its first failure, from 1 to [`BACKOFF_MS_MAX`] milliseconds. None
+    /// is not at all.
     pub backoff: Assign<Option<Span>>,
-    /// The longest that it waits after a failure, at least 1 ms.
+    /// The longest that it waits after a failure, from 1 to [`BACKOFF_MS_MAX`] milliseconds.
     pub backoff_max: Option<Span>,
 }
 
@@ -94,25 +98,27 @@ pub trait Holds<B>: Sized {
 }
 
 impl<B> Extras<B> {
-    const fn is_usual(&self) -> bool {
-        let is_usual = self.share.is_none() && self.cost == COST_USUAL && self.headers.is_none();
-        is_usual && self.attempts == 0 && self.backoff_ms == 0 && self.backoff_max_ms == 0
+    fn is_usual(&self) -> bool {
+        let is_plain = self.share.is_none() && self.cost == COST_USUAL && self.headers.is_none();
+        let is_of_queue = self.attempts == NonZeroU32::MIN && self.backoff_ms == 0;
+        is_plain && is_of_queue && self.backoff_max_ms == 0
     }
 }
 
 impl<B> Extras<B> {
     fn retries(&self) -> Retries {
         let attempts = match self.attempts {
-            0 => Assign::Keep,
-            u32::MAX => Assign::To(None),
-            most => Assign::To(Some(most)),
+            NonZeroU32::MIN => Assign::Keep,
+            NonZeroU32::MAX => Assign::To(None),
+            most => Assign::To(Some(most.get() - 1)),
         };
         let backoff = match self.backoff_ms {
             0 => Assign::Keep,
-            u64::MAX => Assign::To(None),
-            ms => Assign::To(Some(Span::from_ms(ms))),
+            u32::MAX => Assign::To(None),
+            ms => Assign::To(Some(Span::from_ms(ms.into()))),
         };
-        let backoff_max = Some(self.backoff_max_ms).filter(|ms| *ms > 0).map(Span::from_ms);
+        let backoff_max = Some(self.backoff_max_ms).filter(|ms| *ms > 0);
+        let backoff_max = backoff_max.map(|ms| Span::from_ms(ms.into()));
         Retries { attempts, backoff, backoff_max }
     }
 }
@@ -127,23 +133,16 @@ impl Extras<&[u8]> {
     }
 }
 
-impl<B> Holds<B> for Extras<B> {
-    const USUAL: Self = Self {
-        share: None,
-        cost: COST_USUAL,
-        headers: None,
-        attempts: 0,
-        backoff_ms: 0,
-        backoff_max_ms: 0,
-    };
+impl<B> Holds<B> for Option<Extras<B>> {
+    const USUAL: Self = None;
 
-    fn hold(given: Self) -> Self {
-        given
+    fn hold(given: Extras<B>) -> Self {
+        (!given.is_usual()).then_some(given)
     }
 
     #[inline]
-    fn held(&self) -> Option<&Self> {
-        (!self.is_usual()).then_some(self)
+    fn held(&self) -> Option<&Extras<B>> {
+        self.as_ref()
     }
 }
 
@@ -198,7 +197,7 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
         let headers = headers.filter(|headers| !headers.as_ref().is_empty());
         let (attempts, backoff_ms, backoff_max_ms) = match self.extras.held() {
             Some(held) => (held.attempts, held.backoff_ms, held.backoff_max_ms),
-            None => (0, 0, 0),
+            None => (NonZeroU32::MIN, 0, 0),
         };
         let extras = Extras { share, cost, headers, attempts, backoff_ms, backoff_max_ms };
         Self { extras: S::hold(extras), ..self }
@@ -212,9 +211,13 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
     {
         let (share, headers) = (self.share().cloned(), self.headers().cloned());
         let Retries { attempts, backoff, backoff_max } = retries;
-        let attempts = attempts.given().map_or(0, |it| it.unwrap_or(u32::MAX));
-        let backoff_ms = backoff.given().map_or(0, |it| it.map_or(u64::MAX, Span::ms));
-        let backoff_max_ms = backoff_max.map_or(0, Span::ms);
+        let more = |most: Option<u32>| {
+            most.map_or(NonZeroU32::MAX, |most| NonZeroU32::MIN.saturating_add(most))
+        };
+        let attempts = attempts.given().map_or(NonZeroU32::MIN, more);
+        let ms = |span: Span| u32::try_from(span.ms()).unwrap_or(u32::MAX).min(BACKOFF_MS_MAX);
+        let backoff_ms = backoff.given().map_or(0, |it| it.map_or(u32::MAX, ms));
+        let backoff_max_ms = backoff_max.map_or(0, ms);
         let cost = self.cost();
         let extras = Extras { share, cost, headers, attempts, backoff_ms, backoff_max_ms };
         Self { extras: S::hold(extras), ..self }
@@ -304,6 +307,11 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
     #[must_use]
     #[inline]
     pub fn bytes(&self) -> usize {
+        if self.are_plain() { self.key_bytes() } else { self.all_bytes() }
+    }
+
+    #[cold]
+    fn all_bytes(&self) -> usize {
         let share = self.share().map_or(0, |share| share.as_ref().len());
         self.key_bytes() + share + self.header_bytes().len() + self.retries().bytes()
     }
@@ -322,7 +330,7 @@ impl GivenTerms<'_> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "it is part of every task that a log gives back")]
     pub fn kept(self) -> Terms {
-        let extras = if self.are_plain() { None } else { self.extras.kept() };
+        let extras = self.extras.and_then(Extras::kept);
         Terms { key: self.key.map(Bytes::from), ttr: self.ttr, extras }
     }
 }

@@ -6,6 +6,7 @@ use pinpriq_proto::change::{
 };
 use pinpriq_proto::command::Assign;
 use pinpriq_proto::details::DetailKind;
+use pinpriq_proto::limits::ATTEMPTS_MAX;
 use pinpriq_proto::named_limits::{LimitRecord, LimitRules};
 use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence, Scheduled};
 use pinpriq_proto::settings::{Assignment, Paused, Rate, SETTINGS, Settings, Value};
@@ -71,8 +72,8 @@ fn terms() -> impl Strategy<Value = Terms> {
 }
 
 fn retries() -> impl Strategy<Value = Retries> {
-    let span = || (1..u64::MAX).prop_map(Span::from_ms);
-    let all = (option::of(option::of(1..u32::MAX)), option::of(option::of(span())));
+    let span = || (1..u32::MAX).prop_map(|ms| Span::from_ms(ms.into()));
+    let all = (option::of(option::of(1..=ATTEMPTS_MAX)), option::of(option::of(span())));
     (all, option::of(span())).prop_map(|((attempts, backoff), backoff_max)| Retries {
         attempts: attempts.map_or(Assign::Keep, Assign::To),
         backoff: backoff.map_or(Assign::Keep, Assign::To),

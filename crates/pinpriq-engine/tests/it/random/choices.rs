@@ -12,7 +12,7 @@ use pinpriq_proto::command::{
     QueueName, Selection, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_proto::fanout::MemberCommand;
-use pinpriq_proto::limits::{NARROW_PAYLOAD_BYTES_MAX, WITHIN_NAMES_MAX};
+use pinpriq_proto::limits::{BACKOFF_MS_MAX, NARROW_PAYLOAD_BYTES_MAX, WITHIN_NAMES_MAX};
 use pinpriq_proto::looking::{LeasePlace, Leases, Scan};
 use pinpriq_proto::named_limits::{LimitChange, LimitCommand, OrNone};
 use pinpriq_proto::names::{NamePattern, NamesPage};
@@ -546,7 +546,7 @@ impl<'a> Chooser<'a> {
     }
 
     fn back_off(&mut self) -> Span {
-        Span::from_ms(self.dice.pick(&[1, 2, 3, 5, 20, 253_402_300_799_999]))
+        Span::from_ms(self.dice.pick(&[1, 2, 3, 5, 20, BACKOFF_MS_MAX.into()]))
     }
 
     /// Headers as they are kept, mostly none. Some are out of bounds.
