@@ -157,6 +157,18 @@ async function ofTasks(hands) {
     await hands.fill({}, "Cancel 1 task", "The task is gone.");
     must((await STATE(api, queue, ready)) === "X", "it is still there");
   });
+  await step("free a task that is held", async () => {
+    const { id: held } = await api.put(queue, "order", "held=true&attempts=3&backoff=none");
+    await hands.go(`#/queues/${queue}/tasks/${held}`);
+    await page.getByText("It was put as held").waitFor();
+    const facts = await page.locator("dl").allTextContents();
+    must(/Held\s*yes/.test(facts.join(" ")), facts.join(" "));
+    must(/Back-off\s*none/.test(facts.join(" ")), facts.join(" "));
+    await hands.press("Restart");
+    await hands.fill({}, "Restart", "The task is ready now.");
+    must((await STATE(api, queue, held)) === "R", "it was not freed");
+    await api.ask("DELETE", `/v1/queues/${queue}/tasks/${held}`);
+  });
   await step("choose and kill several, dig up all, snatch a lease", async () => {
     const ids = [];
     for (const payload of ["a", "b", "c"]) ids.push((await api.put(queue, payload)).id);

@@ -174,7 +174,7 @@ export const FIELDS = [
   { name: "cancelled", kind: "text" },
   { name: "progress", kind: "text" },
   { name: "checkpoint", kind: "text" },
-  { name: "held", kind: "text" },
+  { name: "held", kind: "truth" },
   { name: "attempts_max", kind: "number" },
   { name: "backoff", kind: "span" },
   { name: "backoff_max", kind: "span" },

@@ -175,7 +175,8 @@ impl Engine {
         let mut reasons = Vec::new();
         let delayed = there(StateKind::Waiting).filter_map(ready_at).min();
         reasons.extend(delayed.map(|until| Reason::Delayed { until }));
-        if delayed.is_none() && there(StateKind::Waiting).next().is_some() {
+        let is_held = |slot: Slot| *self.tasks[slot].state() == State::HELD;
+        if there(StateKind::Waiting).any(is_held) {
             reasons.push(Reason::Held);
         }
         for kind in [StateKind::Taken, StateKind::Buried] {

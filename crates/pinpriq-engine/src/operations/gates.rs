@@ -66,25 +66,33 @@ impl Engine {
     /// queue can be shut.
     #[inline]
     pub(crate) fn pay(&mut self, slot: Slot, queue: QueueSlot, waited: Span) -> bool {
-        let queue = &mut self.queues[queue];
-        queue.counters.times().waited.note(waited);
-        queue.pace.get_or_insert_default().note(self.now);
-        let Some(gate) = &mut queue.gate else { return false };
-        let (can_shut, is_tallied) = (gate.can_shut(), queue.tallies.is_some());
+        let owner = &mut self.queues[queue];
+        owner.counters.times().waited.note(waited);
+        owner.pace.get_or_insert_default().note(self.now);
+        let Some(gate) = &owner.gate else { return false };
+        let (can_shut, is_tallied) = (gate.can_shut(), owner.tallies.is_some());
         if can_shut {
-            let (cost, uses) = (self.tasks[slot].cost().into(), gate.uses);
-            gate.pay(cost, self.now);
-            for number in uses.numbers() {
-                if let Some(bucket) = self.named_limits.bucket_mut(number, self.now) {
-                    bucket.pay(cost, self.now);
-                }
-            }
+            self.pay_rates(slot, queue);
         }
         self.charge_turn(slot);
         if is_tallied {
             self.tally(slot, |happened| happened.waited = Some(waited));
         }
         can_shut
+    }
+
+    /// Pays for a task that is handed out. Where nobody has asked the rates of its queue, that may
+    /// put them into debt.
+    #[inline]
+    pub(crate) fn pay_rates(&mut self, slot: Slot, queue: QueueSlot) {
+        let Some(gate) = &mut self.queues[queue].gate else { return };
+        let (cost, uses) = (self.tasks[slot].cost().into(), gate.uses);
+        gate.pay(cost, self.now);
+        for number in uses.numbers() {
+            if let Some(bucket) = self.named_limits.bucket_mut(number, self.now) {
+                bucket.pay(cost, self.now);
+            }
+        }
     }
 
     /// Returns the cost of a task that was handed out and did not arrive.

@@ -102,7 +102,8 @@ impl Engine {
         is_there.then_some(slot)
     }
 
-    /// Takes one task by its id, past everything that holds it back.
+    /// Takes one task by its id, past everything that holds it back. It pays for it like any take,
+    /// since what is not delivered or costs less is paid back.
     pub(crate) fn take_one(
         &mut self,
         client: ClientId,
@@ -116,18 +117,20 @@ impl Engine {
         }
         self.check_ttr(mode)?;
         let none = Reply::Tasks { tasks: Vec::new(), popped: false };
+        let Some(place) = self.find_queue(queue)? else { return Ok(Some(none)) };
+        self.note_life(place);
         let Some(slot) = self.find_task(queue, id)? else { return Ok(Some(none)) };
         let operation = Operation::TakeById;
         if answer(operation, self.standing(slot, client)) == Answer::Nothing {
             return Ok(Some(none));
         }
-        self.note_life(self.tasks[slot].queue);
+        self.pay_rates(slot, self.tasks[slot].queue);
         let needs_receipt = matches!(mode, TakeMode::Unheld { .. });
         let holder = |_| Holder { needs_receipt, ..Holder::of(client) };
         Ok(Some(self.take_this(slot, operation, Some(mode), holder)))
     }
 
-    /// Moves a task from R, W or B to T. It pays nothing to a queue that limits how many are taken.
+    /// Moves a task from R, W or B to T.
     fn take_this(
         &mut self,
         slot: Slot,

@@ -7,6 +7,7 @@ import { letter, STATES, word } from "./states.js";
 
 const SENTENCES = {
   delayed: ({ until }) => `Its delay ends ${away(until)} (${moment(until)}).`,
+  held: () => "It was put as held, so it waits until somebody restarts, takes or cancels it.",
   taken: ({ client, since, until }) =>
     `${
       client === undefined
@@ -66,9 +67,9 @@ function share(it) {
 // What the tasks of a queue wait for of which none is ready. Each sentence is about all of a state,
 // and what the server tells is about the first of them.
 const OF_ALL = {
-  delayed: ({ until }, { W }) =>
-    `${plural(W, "task")} ${verb(W, "waits", "wait")} for the end of a delay, the first until ` +
-    `${moment(until)} (${away(until)}).`,
+  delayed: ({ until }) =>
+    `Tasks wait for the end of a delay, the first until ${moment(until)} (${away(until)}).`,
+  held: () => "Tasks are held until somebody frees them.",
   taken: ({ client, since, until }, { T }) =>
     `${plural(T, "task")} ${verb(T, "is", "are")} taken. ` +
     `${T > 1 ? "The oldest one is held by " : "Its holder is "}` +
@@ -88,7 +89,7 @@ const OF_ALL = {
 };
 
 // Reasons that are no trouble: the tasks are being worked on, or it is not their time yet.
-const SOUND = ["taken", "delayed"];
+const SOUND = ["taken", "delayed", "held"];
 
 function ofQueue(reasons, counts) {
   const sentence = ({ code, ...details }) =>

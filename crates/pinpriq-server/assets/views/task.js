@@ -3,7 +3,7 @@
 import { fill, h } from "../h.js";
 import { readOrNull, Refused } from "../api.js";
 import { may } from "../session.js";
-import { away, count, moment } from "../format.js";
+import { away, count, moment, span } from "../format.js";
 import { nameAt } from "../router.js";
 import { Name, link, placeLink, placePath } from "../names.js";
 import { facts, heading, section } from "../parts/page.js";
@@ -103,6 +103,16 @@ export async function task(page, route) {
 
 const when = (at) => at && `${away(at)} (${moment(at)})`;
 
+// How values are shown that are no text. What a task does not have is left out, so null means that
+// it has none where its queue may have some.
+const orNone = (show) => (of) => (of === null ? "none" : of !== undefined && show(of));
+const SHOWS = {
+  moment: when,
+  number: orNone(count),
+  span: orNone(span),
+  truth: (of) => of && "yes",
+};
+
 // What else the page shows, or shows in words of its own.
 const SHOWN = [
   ["queue", "member", "id", "payload", "state", "priority", "schedule", "slot", "headers"],
@@ -117,6 +127,9 @@ const NAMES = {
   ready_at: "Ready",
   lease_until: "Lease ends",
   purge_at: "Removed",
+  attempts_max: "Attempts at most",
+  backoff: "Back-off",
+  backoff_max: "Longest back-off",
 };
 
 function factsOf(it) {
@@ -131,7 +144,7 @@ function factsOf(it) {
     ),
     ...FIELDS.filter(({ name }) => !SHOWN.includes(name)).map(({ name, kind }) => {
       const label = NAMES[name] ?? name[0].toUpperCase() + name.slice(1).replaceAll("_", " ");
-      const shown = { moment: when, number: (of) => of != null && count(of) }[kind];
+      const shown = SHOWS[kind];
       return fact(label, shown ? shown(it[name]) || null : text(name));
     }),
     ...Object.entries(it.headers).map(([name, value]) =>

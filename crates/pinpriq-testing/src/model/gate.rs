@@ -146,12 +146,18 @@ impl Model {
     /// Charges a task that is about to be handed out.
     pub(super) fn pay(&mut self, number: u64) {
         let (task, now) = (self.task(number).clone(), self.now);
-        let home = self.home(&Place::of(&task));
-        if let Some(bucket) = &mut home.bucket {
+        self.pay_rates(number);
+        self.home(&Place::of(&task)).charge(&task, now);
+    }
+
+    /// Charges the rates of a task alone.
+    pub(super) fn pay_rates(&mut self, number: u64) {
+        let (task, now) = (self.task(number).clone(), self.now);
+        let place = Place::of(&task);
+        if let Some(bucket) = &mut self.home(&place).bucket {
             bucket.change(now, -i128::from(task.terms.cost()));
         }
-        home.charge(&task, now);
-        self.change_tokens(&Place::of(&task), -i128::from(task.terms.cost()));
+        self.change_tokens(&place, -i128::from(task.terms.cost()));
     }
 
     /// Refuses what a holder says that its task did cost, if no task of the place could cost that.

@@ -58,7 +58,8 @@ impl Model {
         let waiting = of(StateKind::Waiting);
         if let Some(until) = waiting.iter().filter_map(ready_at).min() {
             reasons.push(Reason::Delayed { until });
-        } else if !waiting.is_empty() {
+        }
+        if waiting.iter().any(|task| task.progress.state == State::HELD) {
             reasons.push(Reason::Held);
         }
         for kind in [StateKind::Taken, StateKind::Buried] {

@@ -299,6 +299,8 @@ impl Model {
         id_fits(id)?;
         fits(mode != TakeMode::Pop)?;
         self.mode_fits(mode)?;
+        let place = self.place_of(queue)?;
+        self.note_life(&place);
         let found = self.find(queue, id)?;
         let is_free = |number: &u64| {
             matches!(self.task(*number).progress.state.kind(), Ready | Waiting | Buried)
@@ -306,7 +308,7 @@ impl Model {
         let Some(number) = found.filter(is_free) else {
             return Ok(Some(Reply::Tasks { tasks: Vec::new(), popped: false }));
         };
-        self.note_life(&self.places[&number].clone());
+        self.pay_rates(number);
         let task = self.take_by_number(client, number, Some(mode));
         Ok(Some(Reply::Tasks { tasks: vec![task], popped: false }))
     }

@@ -124,9 +124,9 @@ pub(crate) static MORE: &[More] = &[
     )
     .note(
         "The first line is the id, the state, and since when the task is in it, in Unix \
-         milliseconds. Each further line is a reason with what belongs to it: delayed, taken, \
-         buried, expired, paused, limit, rate, no-priority, behind (other tasks come first), \
-         no-consumer and next. Looking changes nothing.",
+         milliseconds. Each further line is a reason with what belongs to it: delayed, held, \
+         taken, buried, expired, paused, limit, rate, no-priority, behind (other tasks come \
+         first), no-consumer and next. Looking changes nothing.",
     ),
     More::of(
         "SCAN",

@@ -37,6 +37,7 @@ pub(super) fn tables() -> String {
             FieldKind::Count | FieldKind::Number | FieldKind::NumberOrNone | FieldKind::Integer => {
                 "number"
             }
+            FieldKind::Truth => "truth",
             _ => "text",
         };
         let _ = writeln!(text, "  {{ name: \"{}\", kind: \"{kind}\" }},", field.name);

@@ -62,7 +62,7 @@ fn options(route: &Route) -> String {
     let mut names: Vec<String> =
         options_of(route).iter().map(|option| option.word.to_ascii_lowercase()).collect();
     names.extend(flags_of(route).iter().map(|flag| (*flag).to_owned()));
-    if route.spec().options.contains(&DONE) && route.body == Body::Json {
+    if route.spec().options.contains(&DONE) && route.body == Body::Json && !route.takes_one() {
         names.push("done".to_owned());
     }
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" ")

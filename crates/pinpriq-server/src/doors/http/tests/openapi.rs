@@ -335,7 +335,7 @@ fn body_schema(route: &Route) -> Value {
     for flag in flags_of(route) {
         properties.insert((*flag).to_owned(), json!({"type": "boolean"}));
     }
-    if route.spec().options.contains(&DONE) {
+    if route.spec().options.contains(&DONE) && !route.takes_one() {
         properties.insert("done".to_owned(), schemas::done());
     }
     json!({"type": "object", "properties": properties, "required": required})

@@ -76,7 +76,8 @@ impl Policy {
     pub(super) fn pause_ms(&self, effort: &EffortArgs, attempts: u64) -> u64 {
         let own = self.delay_ms(effort, attempts);
         own.unwrap_or_else(|| {
-            let first_ms = self.backoff_ms.unwrap_or(BACKOFF_MS);
+            // A task that is put off waits, even if it does not after a failure.
+            let first_ms = self.backoff_ms.filter(|ms| *ms > 0).unwrap_or(BACKOFF_MS);
             doubled(first_ms, attempts).min(self.backoff_ms_max.unwrap_or(DELAY_MS_MAX))
         })
     }
