@@ -99,7 +99,7 @@ pub trait Holds<B>: Sized {
 
 impl<B> Extras<B> {
     fn is_usual(&self) -> bool {
-        let is_plain = self.share.is_none() && self.cost == COST_USUAL && self.headers.is_none();
+        let is_plain = self.headers.is_none() && self.share.is_none() && self.cost == COST_USUAL;
         let is_of_queue = self.attempts == NonZeroU32::MIN && self.backoff_ms == 0;
         is_plain && is_of_queue && self.backoff_max_ms == 0
     }
@@ -199,6 +199,16 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
             Some(held) => (held.attempts, held.backoff_ms, held.backoff_max_ms),
             None => (NonZeroU32::MIN, 0, 0),
         };
+        let extras = Extras { share, cost, headers, attempts, backoff_ms, backoff_max_ms };
+        Self { extras: S::hold(extras), ..self }
+    }
+
+    /// Terms that have none of these yet with this share, this cost and these headers, which are
+    /// not empty if there are any.
+    #[must_use]
+    #[inline]
+    pub fn with_first(self, share: Option<B>, cost: u32, headers: Option<B>) -> Self {
+        let (attempts, backoff_ms, backoff_max_ms) = (NonZeroU32::MIN, 0, 0);
         let extras = Extras { share, cost, headers, attempts, backoff_ms, backoff_max_ms };
         Self { extras: S::hold(extras), ..self }
     }

@@ -180,7 +180,8 @@ impl Besides {
     pub(super) fn terms(&self, ttr: Option<Span>) -> Terms {
         let terms = Terms::of(self.key.clone(), ttr.or(self.ttr));
         let Some(rare) = &self.rare else { return terms };
-        let terms = terms.with_all(rare.share.clone(), self.cost(), rare.headers.clone());
+        let cost = COST_USUAL.saturating_add(rare.cost_more);
+        let terms = terms.with_first(rare.share.clone(), cost, rare.headers.clone());
         match &rare.retries {
             Some(retries) => terms.with_retries(**retries),
             None => terms,
