@@ -119,7 +119,7 @@ impl Job {
     /// Sets the task aside until somebody digs it up. A reason is cut to 1,024 bytes.
     pub async fn bury(&self, reason: &str) -> Result<(), Error> {
         if self.course.untold.checkpoint().is_some() {
-            // A burial takes none along, and does not depend on whether this is told.
+            // BURY takes no checkpoint. It is sent even if this fails.
             let _ = self.touch().await;
         }
         self.settled(self.queue.bury(&self.receipt, reason, self.cost()).await)

@@ -106,7 +106,7 @@ pub(crate) fn cut_reason(reason: &str) -> &str {
     cut(reason, REASON_BYTES_MAX)
 }
 
-/// Returns a text of at most so many bytes, cut between two letters if it is too long.
+/// Returns the first `most` bytes of a text, or fewer, so that no letter is cut in two.
 pub(crate) fn cut(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }

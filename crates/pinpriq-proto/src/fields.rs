@@ -16,8 +16,8 @@ use crate::limits::ATTEMPTS_MAX;
 use crate::schedule::Scheduled;
 use crate::settings::Rate;
 use crate::task::{
-    Burial, Bytes, COST_USUAL, ClientId, Grant, Lease, Origin, Receipt, State, StateKind, TaskId,
-    TaskRecord,
+    Burial, Bytes, COST_USUAL, ClientId, Grant, Lease, Origin, Receipt, Retries, State, StateKind,
+    TaskId, TaskRecord,
 };
 use crate::time::{Span, Timestamp};
 
@@ -436,12 +436,12 @@ pub static TASK: [Field; 49] = [
         "attempts_max",
         FieldKind::NumberOrNone,
         "how often it may fail before it is given up, if its put said that",
-        |it| or_none(it.task.terms.retries().attempts, count),
+        |it| Value::own(it.task.terms.retries().attempts, count),
     )
     .carried(36, |draft, value| {
         let attempts = value.or_none(Value::count);
         if let Assign::To(Some(most)) = attempts
-            && !(1..=ATTEMPTS_MAX).contains(&most)
+            && !Retries::can_be_attempts(most)
         {
             draft.refuse(format!("'attempts_max' is a number from 1 to {ATTEMPTS_MAX}, or null"));
         }
@@ -451,7 +451,7 @@ pub static TASK: [Field; 49] = [
         "backoff",
         FieldKind::SpanOrNone,
         "how long it waits after its first failure, if its put said that",
-        |it| or_none(it.task.terms.retries().backoff, Value::Span),
+        |it| Value::own(it.task.terms.retries().backoff, Value::Span),
     )
     .carried(37, |draft, value| {
         let backoff = value.or_none(|value| value.span().unwrap_or(Span::ZERO));
@@ -666,6 +666,11 @@ impl Value<'_> {
         if let Self::Number(number) = self { number } else { 0 }
     }
 
+    /// The value of what a task has of its own, or that it has none.
+    pub fn own<T>(own: Assign<Option<T>>, value: fn(T) -> Self) -> Self {
+        own.given().map_or(Self::Missing, |own| own.map_or(Self::None, value))
+    }
+
     /// What a task has of its own, or that it has none.
     fn or_none<T>(self, read: impl FnOnce(Self) -> T) -> Assign<Option<T>> {
         match self {
@@ -696,11 +701,6 @@ impl Value<'_> {
 
 fn bytes(bytes: Option<&Bytes>) -> Value<'_> {
     bytes.map_or(Value::Missing, |bytes| Value::Bytes(bytes))
-}
-
-/// What a task has of its own, or that it has none.
-fn or_none<T>(own: Assign<Option<T>>, value: fn(T) -> Value<'static>) -> Value<'static> {
-    own.given().map_or(Value::Missing, |own| own.map_or(Value::None, value))
 }
 
 fn count(count: u32) -> Value<'static> {

@@ -89,9 +89,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "float | None": span_of,
     "tuple[int, float] | None": rate_of,
     "State | None": state,
-    "int | Literal['none'] | None": lambda reply: (
-        text(reply) if isinstance(reply, bytes) else reply
-    ),
+    "int | Literal['none'] | None": plain,
     "float | Literal['none'] | None": (
         lambda reply: text(reply) if isinstance(reply, bytes) else span_of(reply)
     ),

@@ -81,8 +81,8 @@ impl Engine {
         can_shut
     }
 
-    /// Pays for a task that is handed out. Where nobody has asked the rates of its queue, that may
-    /// put them into debt.
+    /// Pays for a task that is handed out. A take by id does not wait for the rates, so they may be
+    /// in debt afterwards.
     #[inline]
     pub(crate) fn pay_rates(&mut self, slot: Slot, queue: QueueSlot) {
         let Some(gate) = &mut self.queues[queue].gate else { return };

@@ -8,13 +8,13 @@ use crate::memory::packed::Unsaved;
 use crate::memory::slots::Slot;
 use crate::operations::arguments::{bad, check_id};
 use crate::operations::held::be_buried;
+use crate::operations::take::Want;
 use crate::operations::within::{Within, not_permitted};
 use crate::transition::{Answer, By, Operation, Standing, answer};
 use pinpriq_proto::command::{Amendment, Assign, Deed, QueueName, TakeMode};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::stats::Exit;
-use pinpriq_proto::task::{ClientId, Holder, Lease, State};
-use pinpriq_proto::time::Span;
+use pinpriq_proto::task::{ClientId, State};
 
 impl Engine {
     /// Acts on the task of this number, in a queue that matches if names are given.
@@ -42,9 +42,9 @@ impl Engine {
             }
             Deed::Take => {
                 refused(Operation::TakeByNumber, standing, number)?;
-                let holder =
-                    |ttr: Option<Span>| Holder { is_tied: ttr.is_some(), ..Holder::of(client) };
-                Ok(Some(self.take_this(slot, Operation::TakeByNumber, None, holder)))
+                let want = Want::lease(client, TakeMode::Lease { ttr: None });
+                let want = Want { is_tied: true, ..want };
+                Ok(Some(self.take_this(slot, Operation::TakeByNumber, want)))
             }
             Deed::Delete => {
                 let queue = self.tasks[slot].queue;
@@ -125,26 +125,14 @@ impl Engine {
             return Ok(Some(none));
         }
         self.pay_rates(slot, self.tasks[slot].queue);
-        let needs_receipt = matches!(mode, TakeMode::Unheld { .. });
-        let holder = |_| Holder { needs_receipt, ..Holder::of(client) };
-        Ok(Some(self.take_this(slot, operation, Some(mode), holder)))
+        Ok(Some(self.take_this(slot, operation, Want::lease(client, mode))))
     }
 
     /// Moves a task from R, W or B to T.
-    fn take_this(
-        &mut self,
-        slot: Slot,
-        operation: Operation,
-        mode: Option<TakeMode>,
-        holder: impl FnOnce(Option<Span>) -> Holder,
-    ) -> Reply {
+    fn take_this(&mut self, slot: Slot, operation: Operation, want: Want) -> Reply {
         let task = &self.tasks[slot];
         let (queue, attempts) = (task.queue, task.attempts().saturating_add(1));
-        let of_task = task.ttr().or(self.queues[queue].settings.ttr);
-        let ttr = mode.map_or(of_task, |mode| mode.ttr_over(|| of_task));
-        let deadline = ttr.map(|ttr| self.now.after(ttr));
-        let holder = Some(holder(ttr));
-        let lease = Lease { grant: self.issued.grant(), holder, deadline, ttr };
+        let lease = self.new_lease(slot, queue, want);
         if self.has_turns(queue) {
             self.charge_turn(slot);
         }

@@ -29,6 +29,14 @@ pub(crate) struct Want {
     pub(crate) recalls: bool,
 }
 
+impl Want {
+    /// A lease of what is taken in the usual order.
+    pub(crate) const fn lease(client: ClientId, mode: TakeMode) -> Self {
+        let selection = Selection::DEFAULT;
+        Self { client, selection, mode, is_tied: false, recalls: false }
+    }
+}
+
 impl Engine {
     pub(crate) fn take(
         &mut self,
@@ -312,19 +320,7 @@ impl Engine {
                 record
             }
             TakeMode::Lease { .. } | TakeMode::Unheld { .. } | TakeMode::Pop => {
-                let of_task = || self.tasks[slot].ttr().or(self.queues[queue].settings.ttr);
-                let ttr = want.mode.ttr_over(of_task);
-                let lease = Lease {
-                    grant: self.issued.grant(),
-                    holder: Some(Holder {
-                        client: want.client,
-                        is_tied: want.is_tied && (ttr.is_some() || is_held),
-                        needs_receipt: matches!(want.mode, TakeMode::Unheld { .. }),
-                        is_unstarted: want.recalls,
-                    }),
-                    deadline: ttr.map(|ttr| self.now.after(ttr)),
-                    ttr,
-                };
+                let lease = self.new_lease(slot, queue, want);
                 if want.recalls {
                     self.hand_over_unstarted(slot, attempts, lease);
                 } else {
@@ -338,6 +334,26 @@ impl Engine {
                 }
                 self.tasks.record(slot, self.queues[queue].names())
             }
+        }
+    }
+
+    /// Returns a lease of a task of this queue that begins now.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is part of every take")]
+    pub(crate) fn new_lease(&mut self, slot: Slot, queue: QueueSlot, want: Want) -> Lease {
+        let of_task = || self.tasks[slot].ttr().or(self.queues[queue].settings.ttr);
+        let ttr = want.mode.ttr_over(of_task);
+        let is_held = want.mode == TakeMode::Pop && want.is_tied;
+        Lease {
+            grant: self.issued.grant(),
+            holder: Some(Holder {
+                client: want.client,
+                is_tied: want.is_tied && (ttr.is_some() || is_held),
+                needs_receipt: matches!(want.mode, TakeMode::Unheld { .. }),
+                is_unstarted: want.recalls,
+            }),
+            deadline: ttr.map(|ttr| self.now.after(ttr)),
+            ttr,
         }
     }
 

@@ -1,15 +1,14 @@
 //! What a put says about its task. When it waits, and for what, is up to the commands.
 
 use super::Wait;
-use crate::assign::Assign;
 use crate::facts::Care;
-use crate::limits::BACKOFF_MS_MAX;
+use crate::limits::{ATTEMPTS_MAX, BACKOFF_MS_MAX};
 use crate::request::fault::Fault;
 use crate::request::options::{
     AT, ATTEMPTS, BACKOFF, BACKOFFMAX, COST, DELAY, HEADERS, HELD, ID, KEY, ONDUP, Opt, PRIORITY,
     REASON, ROOM, SHARE, STATE_BURIED, TTL, TTR, UNIQUE, WAIT, WINDOW,
 };
-use crate::request::parts::{Parts, span};
+use crate::request::parts::{Parts, no_value, number, span};
 use crate::task::{COST_USUAL, GivenTerms, Retries, State, Terms};
 use crate::time::{Span, Timestamp};
 use crate::unique::Unique;
@@ -155,23 +154,30 @@ impl<'a> GivenTerms<'a> {
 impl Retries {
     /// Returns what the options of a request say about failures.
     fn read(parts: &Parts<'_>) -> Result<Self, Fault> {
-        let attempts = parts.number_or_none(ATTEMPTS)?;
-        let backoff = within(BACKOFF, parts.span_or_none(BACKOFF)?)?;
-        let longest = parts.given(BACKOFFMAX).map(|text| span(BACKOFFMAX.word, text));
-        let longest = longest.transpose()?.map_or(Assign::Keep, |span| Assign::To(Some(span)));
-        let backoff_max = within(BACKOFFMAX, longest)?.given().flatten();
-        Ok(Self { attempts, backoff, backoff_max })
+        let backoff = |option: Opt| move |text: &[u8]| backoff(option, text);
+        Ok(Self {
+            attempts: parts.or_none(ATTEMPTS, attempts)?,
+            backoff: parts.or_none(BACKOFF, backoff(BACKOFF))?,
+            backoff_max: parts.given(BACKOFFMAX).map(backoff(BACKOFFMAX)).transpose()?,
+        })
     }
 }
 
-/// Refuses a wait of no time at all, or of more than can be kept.
-fn within(option: Opt, given: Assign<Option<Span>>) -> Result<Assign<Option<Span>>, Fault> {
-    match given.given().flatten() {
-        Some(span) if span.is_zero() || span.ms() > BACKOFF_MS_MAX.into() => Err(Fault::bad(
-            format!("{} is from 1 to {BACKOFF_MS_MAX} ms, not {}", option.word, span.ms()),
-        )),
-        _ => Ok(given),
+fn attempts(text: &[u8]) -> Result<u32, Fault> {
+    let given = number(text).and_then(|given| u32::try_from(given).ok());
+    given.filter(|given| Retries::can_be_attempts(*given)).ok_or_else(|| {
+        let rule = format!("ATTEMPTS is a number from 1 to {ATTEMPTS_MAX} or NONE");
+        no_value(&rule, text)
+    })
+}
+
+fn backoff(option: Opt, text: &[u8]) -> Result<Span, Fault> {
+    let given = span(option.word, text)?;
+    if Retries::can_be_backoff(given) {
+        return Ok(given);
     }
+    let (word, ms) = (option.word, given.ms());
+    Err(Fault::bad(format!("{word} is from 1 to {BACKOFF_MS_MAX} ms, not {ms}")))
 }
 
 impl Put<'_> {

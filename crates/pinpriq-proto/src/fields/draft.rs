@@ -52,9 +52,9 @@ impl Draft {
         wrong.map_or(Ok((task, unique_until)), Err)
     }
 
-    /// Refuses a wait that is none, or beyond all moments.
+    /// Refuses a back-off that a task cannot have of its own.
     pub(super) fn check_wait(&mut self, name: &str, wait: Option<Span>) {
-        if wait.is_some_and(|wait| wait.is_zero() || wait.ms() > BACKOFF_MS_MAX.into()) {
+        if wait.is_some_and(|wait| !Retries::can_be_backoff(wait)) {
             self.refuse(format!("'{name}' is a number from 1 to {BACKOFF_MS_MAX}, or null"));
         }
     }

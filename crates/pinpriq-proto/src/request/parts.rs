@@ -7,7 +7,7 @@ use super::fault::{Fault, shown};
 use super::options::{self, Opt};
 use super::spec::{Spec, Word};
 use crate::command::{Assign, Done, QueueName, Wait};
-use crate::limits::{ATTEMPTS_MAX, HEADERS_MAX};
+use crate::limits::HEADERS_MAX;
 use crate::task::{Grant, Receipt, StateKind, headers};
 use crate::time::{Span, Timestamp};
 
@@ -399,23 +399,8 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Returns a length of time or none, if the option was given.
-    pub fn span_or_none(&self, option: Opt) -> Result<Assign<Option<Span>>, Fault> {
-        self.or_none(option, |text| span(option.word, text))
-    }
-
-    /// Returns a number from 1 to [`ATTEMPTS_MAX`] or none, if the option was given.
-    pub fn number_or_none(&self, option: Opt) -> Result<Assign<Option<u32>>, Fault> {
-        self.or_none(option, |text| {
-            let given = number(text).and_then(|given| u32::try_from(given).ok());
-            let rule = || format!("{} is a number from 1 to {ATTEMPTS_MAX} or NONE", option.word);
-            given
-                .filter(|given| (1..=ATTEMPTS_MAX).contains(given))
-                .ok_or_else(|| no_value(&rule(), text))
-        })
-    }
-
-    fn or_none<T>(
+    /// Returns what is read from an option, or none where it is the word for that.
+    pub fn or_none<T>(
         &self,
         option: Opt,
         read: impl FnOnce(&'a [u8]) -> Result<T, Fault>,

@@ -569,12 +569,15 @@ pub(crate) mod all_headers {
 pub(crate) mod new_ttl {
     use super::{Assign, Fault, Parts, Room, Span, Writing, options};
 
+    fn ttl(text: &[u8]) -> Result<Span, Fault> {
+        super::parts::span(options::TTL.word, text)
+    }
+
     pub(crate) fn read(parts: &Parts<'_>, _: &Room<'_>) -> Result<Assign<Option<Span>>, Fault> {
         if parts.spec().options.contains(&options::TTL_OR_NONE) {
-            return parts.span_or_none(options::TTL);
+            return parts.or_none(options::TTL, ttl);
         }
-        let given = parts.given(options::TTL);
-        let span = given.map(|text| super::parts::span(options::TTL.word, text)).transpose()?;
+        let span = parts.given(options::TTL).map(ttl).transpose()?;
         Ok(span.map_or(Assign::Keep, |span| Assign::To(Some(span))))
     }
 

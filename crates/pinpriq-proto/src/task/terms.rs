@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::{Bytes, headers};
 use crate::assign::Assign;
 use crate::facts::check_name;
-use crate::limits::{BACKOFF_MS_MAX, SHARE_BYTES_MAX};
+use crate::limits::{ATTEMPTS_MAX, BACKOFF_MS_MAX, SHARE_BYTES_MAX};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::time::Span;
 
@@ -41,9 +41,14 @@ pub struct Extras<B> {
     cost: u32,
     /// See [`super::headers`]. Never empty.
     headers: Option<B>,
-    /// The parts of [`Retries`] in little room, since every request has them. In each, the first
-    /// number is as the queue says, and the highest none. The first of this one is 1, so that a
-    /// request without extras is known by it.
+    retries: Packed,
+}
+
+/// [`Retries`] in little room, since every request has them. In each number, the lowest is as the
+/// queue says, and the highest none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Packed {
+    /// Never 0, so that a request without extras takes no more room.
     attempts: NonZeroU32,
     backoff_ms: u32,
     backoff_max_ms: u32,
@@ -52,8 +57,8 @@ pub struct Extras<B> {
 /// What is done when a task fails, where that is not as its queue says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Retries {
-    /// After how many failures it is not tried again, from 1 to
-    /// [`ATTEMPTS_MAX`](crate::limits::ATTEMPTS_MAX). None is never.
+    /// After how many failures it is not tried again, from 1 to [`ATTEMPTS_MAX`].
+    /// None is never.
     pub attempts: Assign<Option<u32>>,
     /// How long it waits after its first failure, from 1 to [`BACKOFF_MS_MAX`] milliseconds. None
     /// is not at all.
@@ -71,6 +76,18 @@ impl Retries {
     #[must_use]
     pub fn attempts(&self, of_queue: Option<u64>) -> Option<u64> {
         self.attempts.given().map_or(of_queue, |own| own.map(u64::from))
+    }
+
+    /// Whether a task can have so many attempts of its own.
+    #[must_use]
+    pub const fn can_be_attempts(count: u32) -> bool {
+        count > 0 && count <= ATTEMPTS_MAX
+    }
+
+    /// Whether a task can have this back-off of its own.
+    #[must_use]
+    pub fn can_be_backoff(span: Span) -> bool {
+        (1..=BACKOFF_MS_MAX.into()).contains(&span.ms())
     }
 
     /// Whether it is as the queue says.
@@ -97,16 +114,23 @@ pub trait Holds<B>: Sized {
     fn held(&self) -> Option<&Extras<B>>;
 }
 
-impl<B> Extras<B> {
-    fn is_usual(&self) -> bool {
-        let is_plain = self.headers.is_none() && self.share.is_none() && self.cost == COST_USUAL;
-        let is_of_queue = self.attempts == NonZeroU32::MIN && self.backoff_ms == 0;
-        is_plain && is_of_queue && self.backoff_max_ms == 0
-    }
-}
+impl Packed {
+    const OF_QUEUE: Self = Self { attempts: NonZeroU32::MIN, backoff_ms: 0, backoff_max_ms: 0 };
 
-impl<B> Extras<B> {
-    fn retries(&self) -> Retries {
+    fn of(retries: Retries) -> Self {
+        let Retries { attempts, backoff, backoff_max } = retries;
+        let more = |most: Option<u32>| {
+            most.map_or(NonZeroU32::MAX, |most| NonZeroU32::MIN.saturating_add(most))
+        };
+        let ms = |span: Span| u32::try_from(span.ms()).unwrap_or(u32::MAX).min(BACKOFF_MS_MAX);
+        Self {
+            attempts: attempts.given().map_or(NonZeroU32::MIN, more),
+            backoff_ms: backoff.given().map_or(0, |it| it.map_or(u32::MAX, ms)),
+            backoff_max_ms: backoff_max.map_or(0, ms),
+        }
+    }
+
+    fn retries(self) -> Retries {
         let attempts = match self.attempts {
             NonZeroU32::MIN => Assign::Keep,
             NonZeroU32::MAX => Assign::To(None),
@@ -123,13 +147,19 @@ impl<B> Extras<B> {
     }
 }
 
+impl<B> Extras<B> {
+    fn is_usual(&self) -> bool {
+        let is_plain = self.headers.is_none() && self.share.is_none() && self.cost == COST_USUAL;
+        is_plain && self.retries == Packed::OF_QUEUE
+    }
+}
+
 impl Extras<&[u8]> {
     #[cold]
     #[inline(never)]
     fn kept(self) -> Option<Arc<Extras<Bytes>>> {
         let (share, headers) = (self.share.map(Bytes::from), self.headers.map(Bytes::from));
-        let Self { cost, attempts, backoff_ms, backoff_max_ms, .. } = self;
-        Holds::hold(Extras { share, cost, headers, attempts, backoff_ms, backoff_max_ms })
+        Holds::hold(Extras { share, cost: self.cost, headers, retries: self.retries })
     }
 }
 
@@ -195,12 +225,8 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
     #[inline(never)]
     pub fn with_all(self, share: Option<B>, cost: u32, headers: Option<B>) -> Self {
         let headers = headers.filter(|headers| !headers.as_ref().is_empty());
-        let (attempts, backoff_ms, backoff_max_ms) = match self.extras.held() {
-            Some(held) => (held.attempts, held.backoff_ms, held.backoff_max_ms),
-            None => (NonZeroU32::MIN, 0, 0),
-        };
-        let extras = Extras { share, cost, headers, attempts, backoff_ms, backoff_max_ms };
-        Self { extras: S::hold(extras), ..self }
+        let retries = self.extras.held().map_or(Packed::OF_QUEUE, |held| held.retries);
+        Self { extras: S::hold(Extras { share, cost, headers, retries }), ..self }
     }
 
     /// Terms that have none of these yet with this share, this cost and these headers, which are
@@ -208,9 +234,8 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
     #[must_use]
     #[inline]
     pub fn with_first(self, share: Option<B>, cost: u32, headers: Option<B>) -> Self {
-        let (attempts, backoff_ms, backoff_max_ms) = (NonZeroU32::MIN, 0, 0);
-        let extras = Extras { share, cost, headers, attempts, backoff_ms, backoff_max_ms };
-        Self { extras: S::hold(extras), ..self }
+        let retries = Packed::OF_QUEUE;
+        Self { extras: S::hold(Extras { share, cost, headers, retries }), ..self }
     }
 
     /// The same terms, with this done when the task fails.
@@ -220,17 +245,8 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
         B: Clone,
     {
         let (share, headers) = (self.share().cloned(), self.headers().cloned());
-        let Retries { attempts, backoff, backoff_max } = retries;
-        let more = |most: Option<u32>| {
-            most.map_or(NonZeroU32::MAX, |most| NonZeroU32::MIN.saturating_add(most))
-        };
-        let attempts = attempts.given().map_or(NonZeroU32::MIN, more);
-        let ms = |span: Span| u32::try_from(span.ms()).unwrap_or(u32::MAX).min(BACKOFF_MS_MAX);
-        let backoff_ms = backoff.given().map_or(0, |it| it.map_or(u32::MAX, ms));
-        let backoff_max_ms = backoff_max.map_or(0, ms);
-        let cost = self.cost();
-        let extras = Extras { share, cost, headers, attempts, backoff_ms, backoff_max_ms };
-        Self { extras: S::hold(extras), ..self }
+        let (cost, retries) = (self.cost(), Packed::of(retries));
+        Self { extras: S::hold(Extras { share, cost, headers, retries }), ..self }
     }
 
     /// On whose behalf the task runs, if that is not its key.
@@ -258,7 +274,7 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
     #[must_use]
     #[inline]
     pub fn retries(&self) -> Retries {
-        self.extras.held().map_or(Retries::OF_QUEUE, Extras::retries)
+        self.extras.held().map_or(Retries::OF_QUEUE, |held| held.retries.retries())
     }
 
     /// The same as [`Self::headers`], where none are empty.

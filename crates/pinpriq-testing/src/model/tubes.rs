@@ -242,7 +242,7 @@ impl Model {
         match deed {
             Deed::Read => Ok(Some(Reply::Task(Some(Box::new(task.clone()))))),
             Deed::Take => {
-                let task = self.take_by_number(client, number, None);
+                let task = self.take_by_number(client, number, MODE, true);
                 Ok(Some(Reply::Tasks { tasks: vec![task], popped: false }))
             }
             Deed::Delete if is_own => {
@@ -309,7 +309,7 @@ impl Model {
             return Ok(Some(Reply::Tasks { tasks: Vec::new(), popped: false }));
         };
         self.pay_rates(number);
-        let task = self.take_by_number(client, number, Some(mode));
+        let task = self.take_by_number(client, number, mode, false);
         Ok(Some(Reply::Tasks { tasks: vec![task], popped: false }))
     }
 
@@ -317,7 +317,8 @@ impl Model {
         &mut self,
         client: ClientId,
         number: u64,
-        mode: Option<TakeMode>,
+        mode: TakeMode,
+        ties: bool,
     ) -> TaskRecord {
         let settings = self.settings(&self.places[&number]);
         let (record, now) = (self.task(number).clone(), self.now);
@@ -327,13 +328,11 @@ impl Model {
         let task = self.task_mut(number);
         task.progress.attempts = task.progress.attempts.saturating_add(1);
         let of_task = task.terms.ttr.or(settings.ttr);
-        let (ttr, is_tied, needs_receipt) = match mode {
-            None => (of_task, of_task.is_some(), false),
-            Some(TakeMode::Unheld { ttr, otherwise }) => {
-                (ttr.or(of_task).or(Some(otherwise)), false, true)
-            }
-            Some(mode) => (mode.ttr().or(of_task), false, false),
+        let (ttr, needs_receipt) = match mode {
+            TakeMode::Unheld { ttr, otherwise } => (ttr.or(of_task).or(Some(otherwise)), true),
+            mode => (mode.ttr().or(of_task), false),
         };
+        let is_tied = ties && ttr.is_some();
         let deadline = ttr.map(|ttr| self.now.after(ttr));
         let holder = Some(Holder { is_tied, needs_receipt, ..Holder::of(client) });
         self.shift(number, State::Taken(Lease { grant, holder, deadline, ttr }));

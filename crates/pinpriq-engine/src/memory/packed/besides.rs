@@ -180,8 +180,7 @@ impl Besides {
     pub(super) fn terms(&self, ttr: Option<Span>) -> Terms {
         let terms = Terms::of(self.key.clone(), ttr.or(self.ttr));
         let Some(rare) = &self.rare else { return terms };
-        let cost = COST_USUAL.saturating_add(rare.cost_more);
-        let terms = terms.with_first(rare.share.clone(), cost, rare.headers.clone());
+        let terms = terms.with_first(rare.share.clone(), rare.cost(), rare.headers.clone());
         match &rare.retries {
             Some(retries) => terms.with_retries(**retries),
             None => terms,
@@ -193,7 +192,7 @@ impl Besides {
     }
 
     pub(super) fn cost(&self) -> u32 {
-        self.rare.as_ref().map_or(COST_USUAL, |rare| COST_USUAL.saturating_add(rare.cost_more))
+        self.rare.as_ref().map_or(COST_USUAL, |rare| rare.cost())
     }
 
     pub(super) fn headers_bytes(&self) -> usize {
@@ -239,6 +238,10 @@ impl Rare {
             && counts.are_none()
             && !is_held
             && aged.is_none()
+    }
+
+    const fn cost(&self) -> u32 {
+        COST_USUAL.saturating_add(self.cost_more)
     }
 
     const fn has_no_extras(&self) -> bool {

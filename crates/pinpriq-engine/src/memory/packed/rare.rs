@@ -8,13 +8,17 @@ use pinpriq_proto::task::{Aged, Bytes, Cancelled, Counts, Origin, Retries};
 use pinpriq_proto::time::Span;
 
 use super::Task;
-use super::besides::UnderWay;
+use super::besides::{Rare, UnderWay};
 
 impl Task {
+    #[inline]
+    fn rare(&self) -> Option<&Rare> {
+        self.besides.as_ref()?.rare.as_deref()
+    }
+
     /// Whether it holds back the other tasks of its key, if its queue has that.
     pub(crate) fn is_held(&self) -> bool {
-        let rare = self.besides.as_ref().and_then(|besides| besides.rare.as_ref());
-        rare.is_some_and(|rare| rare.is_held)
+        self.rare().is_some_and(|rare| rare.is_held)
     }
 
     pub(crate) fn set_held(&mut self, is_held: bool) {
@@ -25,8 +29,7 @@ impl Task {
 
     /// How it ages, where that does not follow from its put and its queue.
     pub(crate) fn aged(&self) -> Aged {
-        let rare = self.besides.as_ref().and_then(|besides| besides.rare.as_ref());
-        rare.and_then(|rare| rare.aged.as_deref()).map_or(Aged::NONE, |aged| *aged)
+        self.rare().and_then(|rare| rare.aged.as_deref()).map_or(Aged::NONE, |aged| *aged)
     }
 
     pub(crate) fn set_aged(&mut self, aged: Aged) {
@@ -92,7 +95,7 @@ impl Task {
 
     #[inline]
     fn under_way(&self) -> Option<&UnderWay> {
-        self.besides.as_ref()?.rare.as_ref()?.under_way.as_deref()
+        self.rare()?.under_way.as_deref()
     }
 
     /// Counts what has happened to it.
@@ -120,8 +123,7 @@ impl Task {
 
     /// What is done when it fails.
     pub(crate) fn retries(&self) -> Retries {
-        let rare = self.besides.as_ref().and_then(|besides| besides.rare.as_ref());
-        rare.and_then(|rare| rare.retries.as_deref()).map_or(Retries::OF_QUEUE, |it| *it)
+        self.rare().and_then(|rare| rare.retries.as_deref()).map_or(Retries::OF_QUEUE, |it| *it)
     }
 
     /// From now on a failure is as its queue says.
@@ -136,7 +138,7 @@ impl Task {
     /// Where the task was before it became a dead letter.
     #[inline]
     pub(crate) fn origin(&self) -> Option<&Origin> {
-        self.besides.as_ref().and_then(|besides| besides.rare.as_ref()?.origin.as_deref())
+        self.rare()?.origin.as_deref()
     }
 
     pub(crate) fn set_origin(&mut self, origin: Option<Box<Origin>>) {
@@ -147,7 +149,7 @@ impl Task {
 
     /// The schedule that has put the task, if one has.
     pub(crate) fn scheduled(&self) -> Option<&Scheduled> {
-        self.besides.as_ref().and_then(|besides| besides.rare.as_ref()?.scheduled.as_deref())
+        self.rare()?.scheduled.as_deref()
     }
 
     pub(crate) fn set_scheduled(&mut self, scheduled: Option<Box<Scheduled>>) {
@@ -159,7 +161,7 @@ impl Task {
     /// The key that makes it unique.
     #[inline]
     pub(crate) fn unique_key(&self) -> Option<&Bytes> {
-        self.besides.as_ref().and_then(|besides| besides.rare.as_ref()?.unique.as_ref())
+        self.rare()?.unique.as_ref()
     }
 
     pub(crate) fn set_unique_key(&mut self, key: Option<Bytes>) {

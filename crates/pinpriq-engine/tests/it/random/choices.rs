@@ -5,6 +5,7 @@ mod carrying;
 mod kinds;
 mod lanes;
 mod schedules;
+mod terms;
 mod tubes;
 
 use pinpriq_proto::command::{
@@ -12,7 +13,7 @@ use pinpriq_proto::command::{
     QueueName, Selection, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_proto::fanout::MemberCommand;
-use pinpriq_proto::limits::{BACKOFF_MS_MAX, NARROW_PAYLOAD_BYTES_MAX, WITHIN_NAMES_MAX};
+use pinpriq_proto::limits::{NARROW_PAYLOAD_BYTES_MAX, WITHIN_NAMES_MAX};
 use pinpriq_proto::looking::{LeasePlace, Leases, Scan};
 use pinpriq_proto::named_limits::{LimitChange, LimitCommand, OrNone};
 use pinpriq_proto::names::{NamePattern, NamesPage};
@@ -22,9 +23,7 @@ use pinpriq_proto::settings::{
     Rate, SETTINGS, TTL, TTR, USES, Value,
 };
 use pinpriq_proto::shares::{Own, ShareChange};
-use pinpriq_proto::task::{
-    GivenTerms, Receipt, Retries, State, StateKind, TaskId, TaskRecord, Terms,
-};
+use pinpriq_proto::task::{Receipt, State, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{OnDuplicate, Unique};
 use pinpriq_testing::model::{Home, Model};
@@ -517,53 +516,6 @@ impl<'a> Chooser<'a> {
             wait: self.dice.once_in(4).then(|| self.wait()),
             unique: self.dice.once_in(4).then(|| self.unique(queue)),
         }
-    }
-
-    /// Adds a share, a cost and headers to some terms.
-    pub(crate) fn with_extras(&mut self, terms: GivenTerms<'static>) -> GivenTerms<'static> {
-        if self.dice.once_in(60) {
-            let (share, cost) =
-                self.dice.pick(&[(Some(b"".as_slice()), 1), (None, 0), (None, u32::MAX)]);
-            return terms.with(share, cost);
-        }
-        let share = self.dice.pick(&[None, None, None, Some(b"k".as_slice()), Some(b"s")]);
-        let cost = self.dice.pick(&[1, 1, 1, 1, 1, 1, 2, 2, 3, 9]);
-        let terms = terms.with_all(share, cost, self.headers());
-        if self.dice.once_in(6) { terms.with_retries(self.retries()) } else { terms }
-    }
-
-    /// What is done when a task fails.
-    fn retries(&mut self) -> Retries {
-        let none = |by: &mut Self| by.dice.once_in(4);
-        let attempts = self.dice.pick(&[1, 1, 2, 3, 3, 2, 1]);
-        let attempts = if none(self) { None } else { Some(attempts) };
-        let backoff = if none(self) { None } else { Some(self.back_off()) };
-        Retries {
-            attempts: if none(self) { Assign::Keep } else { Assign::To(attempts) },
-            backoff: if none(self) { Assign::Keep } else { Assign::To(backoff) },
-            backoff_max: self.dice.once_in(2).then(|| self.back_off()),
-        }
-    }
-
-    fn back_off(&mut self) -> Span {
-        Span::from_ms(self.dice.pick(&[1, 2, 3, 5, 20, BACKOFF_MS_MAX.into()]))
-    }
-
-    /// Headers as they are kept, mostly none. Some are out of bounds.
-    fn headers(&mut self) -> Option<&'static [u8]> {
-        if self.dice.once_in(200) {
-            let long = [b"\x01a\x81\x08".as_slice(), &[b'v'; 1_025]].concat();
-            return Some(self.dice.pick(&[b"\x01B\x00".as_slice(), b"\x01a", long.leak()]));
-        }
-        self.dice.pick(&[
-            None,
-            None,
-            None,
-            None,
-            None,
-            Some(b"\x01a\x011"),
-            Some(b"\x01a\x00\x02b.\x03two"),
-        ])
     }
 
     /// What a task did cost.

@@ -9,7 +9,6 @@ use std::path::Path;
 
 use expect_test::expect_file;
 use pinpriq_proto::request::form::Form;
-use pinpriq_proto::request::options::DONE;
 
 use self::openapi::{chapters, fields_of, flags_of, group, summary};
 use super::api::route::{Body, Does, Own, Route, Word, options_of};
@@ -62,7 +61,7 @@ fn options(route: &Route) -> String {
     let mut names: Vec<String> =
         options_of(route).iter().map(|option| option.word.to_ascii_lowercase()).collect();
     names.extend(flags_of(route).iter().map(|flag| (*flag).to_owned()));
-    if route.spec().options.contains(&DONE) && route.body == Body::Json && !route.takes_one() {
+    if route.has_done() {
         names.push("done".to_owned());
     }
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" ")

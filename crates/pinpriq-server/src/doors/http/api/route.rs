@@ -137,6 +137,13 @@ impl Route {
         self.does == Does::Command("TAKE") && self.path.ends_with("{id}")
     }
 
+    /// Whether tasks can be acknowledged with it.
+    #[cfg(test)]
+    pub(crate) fn has_done(&self) -> bool {
+        let is_object = self.body == Body::Json;
+        is_object && self.spec().options.contains(&DONE) && !self.takes_one()
+    }
+
     /// Returns the commands that it stands for.
     pub(crate) fn commands(&self) -> Vec<&'static str> {
         match self.does {

@@ -4,7 +4,7 @@
 use expect_test::expect_file;
 use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{
-    DONE, HEADERS_FORM, LIMIT_OR_NONE, OWN_LIMIT, OWN_RATE, Opt, RATE_OR_NO_RATE,
+    HEADERS_FORM, LIMIT_OR_NONE, OWN_LIMIT, OWN_RATE, Opt, RATE_OR_NO_RATE,
 };
 use pinpriq_proto::request::table::TABLE;
 use serde_json::{Map, Value, json};
@@ -335,7 +335,7 @@ fn body_schema(route: &Route) -> Value {
     for flag in flags_of(route) {
         properties.insert((*flag).to_owned(), json!({"type": "boolean"}));
     }
-    if route.spec().options.contains(&DONE) && !route.takes_one() {
+    if route.has_done() {
         properties.insert("done".to_owned(), schemas::done());
     }
     json!({"type": "object", "properties": properties, "required": required})

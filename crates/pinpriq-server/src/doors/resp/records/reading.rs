@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pinpriq_proto::change::ScheduleRecord;
 use pinpriq_proto::command::Assign;
-use pinpriq_proto::fields::{Carried, Draft, FieldKind, Value as Given, carried};
+use pinpriq_proto::fields::{Carried, Draft, Field, FieldKind, Value as Given, carried};
 use pinpriq_proto::request::settings::rate_of;
 use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence};
 use pinpriq_proto::settings::{Pause, Paused};
@@ -20,11 +20,6 @@ use serde_json::{Map, Value};
 use crate::calendars::cron;
 use crate::doors::json::headers_of;
 use crate::figures::stats::{paused_until, paused_word};
-
-/// What a task has of its own, or that it has none.
-fn own<T>(given: Assign<Option<T>>, value: fn(T) -> Given<'static>) -> Given<'static> {
-    given.given().map_or(Given::Missing, |own| own.map_or(Given::None, value))
-}
 
 /// A record that was read, with owned bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -202,16 +197,9 @@ impl Fields {
     /// Adds what a record says about failures, as the field table reads it.
     fn retries(&mut self, terms: Terms) -> Result<Terms, Wrong> {
         let mut draft = Draft::of(Bytes::default());
-        for (field, Carried { name, write, .. }) in carried() {
-            match field.name {
-                "attempts_max" => {
-                    write(&mut draft, own(self.or_none(name, Self::number)?, Given::Number));
-                }
-                "backoff" => write(&mut draft, own(self.or_none(name, Self::span)?, Given::Span)),
-                "backoff_max" => {
-                    write(&mut draft, self.span(name)?.map_or(Given::Missing, Given::Span));
-                }
-                _ => {}
+        for (field, carried) in carried() {
+            if ["attempts_max", "backoff", "backoff_max"].contains(&field.name) {
+                self.field(field, carried, None, &mut draft)?;
             }
         }
         let (task, _) = draft.finish()?;
@@ -283,53 +271,65 @@ impl Fields {
 
     fn task(&mut self, queue: Bytes, payload: Option<&[u8]>) -> Result<Record, Wrong> {
         let mut draft = Draft::of(queue);
-        for (field, Carried { name, usual, write, .. }) in carried() {
-            let usually = |value: Option<_>| value.unwrap_or(*usual);
-            match field.kind {
-                FieldKind::Bytes => {
-                    let bytes = self.bytes(name)?;
-                    write(&mut draft, usually(bytes.as_deref().map(Given::Bytes)));
-                }
-                FieldKind::Payload => write(&mut draft, Given::Bytes(&self.payload(payload)?)),
-                FieldKind::Id => {
-                    let id = self.id(name)?;
-                    write(&mut draft, usually(id.as_ref().map(Given::Id)));
-                }
-                FieldKind::State => {
-                    let state = self.one_of(name, &StateKind::ALL, StateKind::word)?;
-                    write(&mut draft, Given::State(state));
-                }
-                FieldKind::Integer => {
-                    let number = self.integer(name, usual.integer())?;
-                    write(&mut draft, number.map_or(Given::Missing, Given::Integer));
-                }
-                FieldKind::Count => {
-                    write(&mut draft, usually(self.count(name)?.map(Given::Number)));
-                }
-                FieldKind::Number => {
-                    write(&mut draft, usually(self.number(name)?.map(Given::Number)));
-                }
-                FieldKind::Moment => {
-                    write(&mut draft, usually(self.moment(name)?.map(Given::Moment)));
-                }
-                FieldKind::Span => write(&mut draft, usually(self.span(name)?.map(Given::Span))),
-                FieldKind::Headers => {
-                    let headers = self.headers(name)?;
-                    write(&mut draft, usually(headers.as_deref().map(Given::Headers)));
-                }
-                FieldKind::Truth => write(&mut draft, usually(self.truth(name)?.map(Given::Truth))),
-                FieldKind::NumberOrNone => {
-                    let number = self.or_none(name, Self::number)?;
-                    write(&mut draft, own(number, Given::Number));
-                }
-                FieldKind::SpanOrNone => {
-                    let span = self.or_none(name, Self::span)?;
-                    write(&mut draft, own(span, Given::Span));
-                }
-                FieldKind::Receipt | FieldKind::Address => {}
-            }
+        for (field, carried) in carried() {
+            self.field(field, carried, payload, &mut draft)?;
         }
         draft.finish().map(|(task, until)| Record::Task(Box::new(task), until))
+    }
+
+    /// Reads one field of a task. A payload may be beside the record.
+    fn field(
+        &mut self,
+        field: &Field,
+        Carried { name, usual, write, .. }: &Carried,
+        beside: Option<&[u8]>,
+        draft: &mut Draft,
+    ) -> Result<(), Wrong> {
+        let usually = |value: Option<_>| value.unwrap_or(*usual);
+        match field.kind {
+            FieldKind::Bytes => {
+                let bytes = self.bytes(name)?;
+                write(draft, usually(bytes.as_deref().map(Given::Bytes)));
+            }
+            FieldKind::Payload => write(draft, Given::Bytes(&self.payload(beside)?)),
+            FieldKind::Id => {
+                let id = self.id(name)?;
+                write(draft, usually(id.as_ref().map(Given::Id)));
+            }
+            FieldKind::State => {
+                let state = self.one_of(name, &StateKind::ALL, StateKind::word)?;
+                write(draft, Given::State(state));
+            }
+            FieldKind::Integer => {
+                let number = self.integer(name, usual.integer())?;
+                write(draft, number.map_or(Given::Missing, Given::Integer));
+            }
+            FieldKind::Count => {
+                write(draft, usually(self.count(name)?.map(Given::Number)));
+            }
+            FieldKind::Number => {
+                write(draft, usually(self.number(name)?.map(Given::Number)));
+            }
+            FieldKind::Moment => {
+                write(draft, usually(self.moment(name)?.map(Given::Moment)));
+            }
+            FieldKind::Span => write(draft, usually(self.span(name)?.map(Given::Span))),
+            FieldKind::Headers => {
+                let headers = self.headers(name)?;
+                write(draft, usually(headers.as_deref().map(Given::Headers)));
+            }
+            FieldKind::Truth => write(draft, usually(self.truth(name)?.map(Given::Truth))),
+            FieldKind::NumberOrNone => {
+                let number = self.or_none(name, Self::number)?;
+                write(draft, Given::own(number, Given::Number));
+            }
+            FieldKind::SpanOrNone => {
+                let span = self.or_none(name, Self::span)?;
+                write(draft, Given::own(span, Given::Span));
+            }
+            FieldKind::Receipt | FieldKind::Address => {}
+        }
+        Ok(())
     }
 
     fn window(&mut self, queue: Bytes) -> Result<WindowRecord, Wrong> {
