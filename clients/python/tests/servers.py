@@ -200,7 +200,11 @@ class DelayingProxy(LossyProxy):
 
 
 class AgeingProxy(LossyProxy):
-    """A TCP proxy whose server seems to be older than cancels that are told at once."""
+    """A TCP proxy whose server seems to know this word not yet."""
+
+    def __init__(self, port: int, word: bytes = b"CANCELS") -> None:
+        self._word = word
+        super().__init__(port)
 
     def _on_the_way(self, request: bytes) -> bytes:
-        return request.replace(b"CANCELS", b"CANCELX")
+        return request.replace(self._word, self._word[:-1] + b"X")

@@ -146,6 +146,17 @@ def test_a_process_that_dies_is_replaced(client: Client, server: Server, tmp_pat
         assert process.wait(timeout=30) == 0
 
 
+def test_what_a_function_returns_is_the_result(
+    client: Client, server: Server, tmp_path: Path
+) -> None:
+    with started(server, tmp_path, "--processes", "2") as process:
+        total, worker = client.queue("sums").put_and_wait([1, 2, 3], 30).result
+        assert total == 6
+        assert worker != process.pid
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0
+
+
 def test_wrong_usage_says_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in (
         ["worker", "worker_app:worker", "--threads", "0"],

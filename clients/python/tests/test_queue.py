@@ -324,9 +324,9 @@ def test_kept_tasks(client: Client) -> None:
     queue.put("17")
     job = queue.take(ttr=60)
     assert job is not None
-    job.ack("17.pdf")
+    job.ack("done", payload="17.pdf")
     [task] = queue.peek(state=State.ZOMBIE)
-    assert task.value == "17.pdf"
+    assert (task.value, task.result) == ("17.pdf", b'"done"')
     assert task.purge_at is not None
     assert queue.restart(task.id) is State.READY
 

@@ -39,6 +39,11 @@ async def work_async(value: str) -> None:
     note(f"did-{value}", str(os.getpid()))
 
 
+@worker.job("sums")
+def add(numbers: list[int]) -> list[int]:
+    return [sum(numbers), os.getpid()]
+
+
 @worker.job("slow")
 def work_slowly(value: str) -> None:
     """Run until the test lets it go on."""

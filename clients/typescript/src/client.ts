@@ -53,9 +53,11 @@ export interface ClientOptions {
 }
 
 /** How a queue or a topic is used. */
-export interface QueueOptions<T> {
+export interface QueueOptions<T, R = unknown> {
   /** How payloads become bytes. JSON by default. */
   readonly codec?: Codec<T>;
+  /** How results become bytes. As payloads by default. */
+  readonly resultCodec?: Codec<R>;
   /**
    * How long a lease lasts where the take does not say, in milliseconds. 60,000 by default. Null
    * leaves it to the task, else to the queue, else the lease lasts as long as the connection.
@@ -110,13 +112,16 @@ export class Client implements AsyncDisposable {
     }
   }
 
-  /** Returns a queue. Its payloads are of type T, in JSON unless a codec says otherwise. */
-  queue<T>(name: string, options: QueueOptions<T> = {}): Queue<T> {
+  /**
+   * Returns a queue. Its payloads are of type T, and the results of its tasks of type R, in JSON
+   * unless a codec says otherwise.
+   */
+  queue<T, R = unknown>(name: string, options: QueueOptions<T, R> = {}): Queue<T, R> {
     return new Queue(this.#caller, this.#keys, name, laneSettings(options));
   }
 
   /** Returns a topic. */
-  topic<T>(name: string, options: QueueOptions<T> = {}): Topic<T> {
+  topic<T, R = unknown>(name: string, options: QueueOptions<T, R> = {}): Topic<T, R> {
     return new Topic(this.#caller, name, laneSettings(options));
   }
 
@@ -124,10 +129,10 @@ export class Client implements AsyncDisposable {
    * Takes up to `count` jobs from several queues, which are tried in this order. If they live in
    * several shards, the most urgent of what these would hand over first comes.
    */
-  async takeFrom<T>(
-    queues: readonly Queue<T>[],
+  async takeFrom<T, R>(
+    queues: readonly Queue<T, R>[],
     options: TakeOptions & { count?: number } = {},
-  ): Promise<Job<T>[]> {
+  ): Promise<Job<T, R>[]> {
     const [first] = queues;
     if (first === undefined) throw new PinpriqError("takeFrom needs a queue");
     const place = { queues: queues.map(({ name }) => name), member: null };
@@ -188,9 +193,12 @@ export class Client implements AsyncDisposable {
   }
 }
 
-function laneSettings<T>(options: QueueOptions<T>): LaneSettings<T> {
+function laneSettings<T, R>(options: QueueOptions<T, R>): LaneSettings<T, R> {
+  const codec = options.codec ?? json<T>();
   return {
-    codec: options.codec ?? json<T>(),
+    codec,
+    // Which types a codec knows, the program says.
+    resultCodec: options.resultCodec ?? (codec as unknown as Codec<R>),
     ttrMs: options.ttrMs === undefined ? TTR_MS : options.ttrMs,
   };
 }

@@ -50,6 +50,8 @@ export interface Options {
   readonly backoffMs?: number | null | undefined;
   /** The longest that the task waits after a failure, instead of what its queue says. */
   readonly backoffMaxMs?: number | undefined;
+  /** What has come of the work is part of the answer, as its last element. */
+  readonly result?: boolean | undefined;
   /** At most this many. */
   readonly count?: number | undefined;
   /** From which end of the priorities, MIN unless it is given. */
@@ -60,7 +62,9 @@ export interface Options {
   readonly group?: boolean | undefined;
   /** All that is known of each task. */
   readonly withMeta?: boolean | undefined;
-  /** Tasks to acknowledge in the same step, each by its queue and receipt. */
+  /**
+   * Tasks to acknowledge in the same step, each by its queue and receipt, and RESULT after them.
+   */
   readonly done?: readonly (readonly [string, string])[] | undefined;
   /** The member whose lane is meant; the queue is the topic then. */
   readonly member?: string | undefined;
@@ -151,6 +155,7 @@ const SEND: {
   attempts: (words, value) => words.numberOrNone("ATTEMPTS", value),
   backoffMs: (words, value) => words.spanOrNone("BACKOFF", value),
   backoffMaxMs: (words, value) => words.span("BACKOFFMAX", value),
+  result: (words, value) => words.flag("RESULT", value),
   count: (words, value) => words.number("COUNT", value),
   from: (words, value) => words.option("FROM", value),
   order: (words, value) => words.option("ORDER", value),
@@ -201,7 +206,7 @@ type Of<List extends readonly (keyof Options)[]> = Pick<Options, List[number]>;
 const PUT = [
   "key", "priority", "delayMs", "at", "ttlMs", "ttrMs", "id", "waitMs", "roomMs", "unique",
   "windowMs", "onDuplicate", "reason", "share", "headers", "held", "attempts", "backoffMs",
-  "backoffMaxMs",
+  "backoffMaxMs", "result",
 ] as const;
 /** The options of `PUT`. */
 export type PutOptions = Of<typeof PUT> & {
@@ -213,7 +218,7 @@ export type PutOptions = Of<typeof PUT> & {
 
 /**
  * Puts a task into a queue. The reply: the id; with WAIT the id and the outcome; with UNIQUE the
- * id, whether it is new (1 or 0), and with WAIT the outcome.
+ * id, whether it is new (1 or 0), and with WAIT the outcome; with RESULT the result last.
  */
 export function put(queue: string, payload: Word, options: PutOptions = {}): Words {
   return send(new Words("PUT", queue, payload), options, PUT)
@@ -267,7 +272,10 @@ export function get(queue: string, id: string, options: GetOptions = {}): Words 
 
 const ACK = ["payload", "zombieMs", "cost", "member"] as const;
 /** The options of `ACK`. */
-export type AckOptions = Of<typeof ACK>;
+export type AckOptions = Of<typeof ACK> & {
+  /** What has come of the work, for who waits for the task or looks at it later. */
+  readonly result?: string | undefined;
+};
 
 /**
  * Finishes taken tasks. The reply: OK; for several receipts an array of OK or error, one for each.
@@ -277,7 +285,7 @@ export function ack(
   held: Held | readonly string[],
   options: AckOptions = {},
 ): Words {
-  return send(new Words("ACK", queue).held(held), options, ACK);
+  return send(new Words("ACK", queue).held(held), options, ACK).option("RESULT", options.result);
 }
 
 const RELEASE = [
@@ -478,13 +486,13 @@ export function cancel(queue: string, id: string, options: CancelOptions = {}): 
   return send(new Words("CANCEL", queue, id), options, CANCEL);
 }
 
-const AWAIT = ["waitMs", "member"] as const;
+const AWAIT = ["waitMs", "result", "member"] as const;
 /** The options of `AWAIT`. */
 export type AwaitCommandOptions = Of<typeof AWAIT>;
 
 /**
  * Waits until a task is finished. The reply: the outcome (acked, buried, expired, killed, dead,
- * evicted, moved, cancelled, timeout) and the state.
+ * evicted, moved, cancelled, timeout) and the state; with RESULT the result last.
  */
 export function awaitCommand(queue: string, id: string, options: AwaitCommandOptions = {}): Words {
   return send(new Words("AWAIT", queue, id), options, AWAIT);

@@ -43,16 +43,16 @@ export interface JoinOptions extends Abortable {
 }
 
 /** A topic: a name that members share. */
-export class Topic<T> {
+export class Topic<T, R = unknown> {
   readonly #caller: Caller;
-  readonly #settings: LaneSettings<T>;
+  readonly #settings: LaneSettings<T, R>;
   /** The name. */
   readonly name: string;
   /** How payloads become bytes. */
   readonly codec: Codec<T>;
 
   /** @internal */
-  constructor(caller: Caller, name: string, settings: LaneSettings<T>) {
+  constructor(caller: Caller, name: string, settings: LaneSettings<T, R>) {
     this.#caller = caller;
     this.name = name;
     this.codec = settings.codec;
@@ -87,7 +87,7 @@ export class Topic<T> {
    * Gives a member a lane in this topic. From then on it gets everything published. If it has the
    * lane already, it keeps it with its backlog. Refused with `BUSY` if there is no memory for it.
    */
-  async join(member: string, options: JoinOptions = {}): Promise<Member<T>> {
+  async join(member: string, options: JoinOptions = {}): Promise<Member<T, R>> {
     const joined = new Member(this.#caller, this.name, member, this.#settings, options);
     await joined.join(options);
     return joined;
@@ -98,7 +98,7 @@ export class Topic<T> {
  * The lane of a member in a topic. It is used like a queue. While it is open, it sends signs of
  * life at each third of its lease, and joins again if the member has ended.
  */
-export class Member<T> extends Lane<T> implements AsyncDisposable {
+export class Member<T, R = unknown> extends Lane<T, R> implements AsyncDisposable {
   readonly #options: JoinOptions;
   readonly #leaseMs: number;
   #incarnation: number | undefined;
@@ -113,7 +113,7 @@ export class Member<T> extends Lane<T> implements AsyncDisposable {
     caller: Caller,
     topic: string,
     member: string,
-    settings: LaneSettings<T>,
+    settings: LaneSettings<T, R>,
     options: JoinOptions,
   ) {
     super(caller, topic, member, settings);

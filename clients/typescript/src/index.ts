@@ -20,6 +20,7 @@ export { Lane } from "./lane.js";
 export type { Reply } from "./resp.js";
 export type {
   Abortable,
+  AckOptions,
   ComeBack,
   PopOptions,
   PutOptions,
@@ -32,6 +33,7 @@ export { Queue } from "./queue.js";
 export type { Origin, Outcome, Plain, State, StateOrGone } from "./replies.js";
 export type { TaskMeta } from "./meta.js";
 export { type ScheduleInfo, type ScheduleOptions, Schedules } from "./schedules.js";
+export type { WithResult } from "./results.js";
 export type { Rate, Settings, SettingsChange } from "./settings.js";
 export { type Stoppable, stopOnSignals } from "./signals.js";
 export type { Task } from "./task.js";

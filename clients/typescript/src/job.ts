@@ -4,17 +4,19 @@ import type { Caller } from "./caller.js";
 import * as commands from "./commands.js";
 import { type Cancelled, cancelledOf, isRefused, PinpriqError } from "./errors.js";
 import { Headway, type Told } from "./headway.js";
-import type { Rest, WithCheckpoint } from "./options.js";
+import type { AckOptions, Rest, WithCheckpoint } from "./options.js";
 import { numberOrNull, type RawTask, type StateOrGone, textOf } from "./replies.js";
 import type { TaskMeta } from "./meta.js";
 import type { Reply } from "./resp.js";
+import { encodedResult } from "./results.js";
 import { noteState } from "./tracing.js";
-import type { Word } from "./words.js";
+import type { Word, Words } from "./words.js";
 
 /** What a job needs of where it comes from. */
-export interface JobSource<T> {
+export interface JobSource<T, R = unknown> {
   readonly caller: Caller;
   readonly codec: Codec<T>;
+  readonly resultCodec: Codec<R>;
   /** Hears that a job has something to tell. */
   onTold?(job: Job<T>): void;
 }
@@ -30,7 +32,8 @@ export type Settlement = "acked" | "failed" | "released" | "buried";
  * does not tell a disposed object whether the block threw, so leaving the block never acknowledges:
  * call `ack()` as its last step.
  */
-export class Job<T> implements AsyncDisposable {
+export class Job<T, R = unknown> implements AsyncDisposable {
+  // Whatever the type of its results: a worker knows none.
   readonly #source: JobSource<T>;
   #payload: { value: T } | undefined;
   #payloadError: { error: unknown } | undefined;
@@ -38,6 +41,7 @@ export class Job<T> implements AsyncDisposable {
   #cancelled: Cancelled | undefined;
   // What is to be told, if anything was. Null: nothing more is told.
   #headway: Headway | null | undefined;
+  #resultBytes: Word | undefined;
 
   /** The queue, or the topic if the job comes from the lane of a member. */
   readonly queue: string;
@@ -50,7 +54,7 @@ export class Job<T> implements AsyncDisposable {
   readonly #task: RawTask;
 
   /** @internal */
-  constructor(source: JobSource<T>, task: RawTask) {
+  constructor(source: JobSource<T, R>, task: RawTask) {
     if (task.receipt === null) throw new PinpriqError("a job needs a receipt");
     this.#source = source;
     this.queue = task.queue;
@@ -110,17 +114,39 @@ export class Job<T> implements AsyncDisposable {
   }
 
   /**
-   * Finishes the task. `result` replaces its payload where the queue keeps finished tasks, and
-   * `keepMs` keeps this one for that long. Refused with `STALE` if the lease has ended, and with
-   * `WRONGSTATE` if `keepMs` meets a queue that keeps its tasks for good.
+   * Finishes the task. `result` says what has come of the work: who waits for the task gets it, and
+   * the task has it where the queue keeps finished tasks. There, `payload` replaces the payload.
+   * `keepMs` keeps this task for that long. Refused with `STALE` if the lease has ended, with
+   * `WRONGSTATE` if `keepMs` meets a queue that keeps its tasks for good, and with `TOOLARGE` or
+   * `BUSY` if the server cannot keep the result or the payload: acknowledge without it then.
    */
-  async ack(
-    options: Rest<commands.AckOptions, "zombieMs"> & { result?: T; keepMs?: number } = {},
-  ): Promise<void> {
-    const { result, keepMs } = options;
-    const given = { payload: this.#encoded(result), zombieMs: keepMs };
-    const words = commands.ack(this.queue, this.receipt, given);
+  async ack(options: AckOptions<T, R> = {}): Promise<void> {
+    const words = this.ackWords(options);
     await this.#settle("acked", () => this.#source.caller.ask(words, options));
+  }
+
+  /** @internal The words that finish the task. */
+  ackWords({ result, payload, keepMs, ...rest }: AckOptions<T, R>): Words {
+    const given = { ...rest, payload: this.#encoded(payload), zombieMs: keepMs };
+    const bytes = encodedResult(result, this.#source.resultCodec);
+    return commands.ack(this.queue, this.receipt, given).option("RESULT", bytes);
+  }
+
+  /** @internal Finishes the task with the result that was noted. */
+  async ackAsNoted(): Promise<void> {
+    const words = commands.ack(this.queue, this.receipt).option("RESULT", this.#resultBytes);
+    await this.#settle("acked", () => this.#source.caller.ask(words));
+  }
+
+  /** @internal What a worker sends with the acknowledgement. */
+  get resultBytes(): Word | undefined {
+    return this.#resultBytes;
+  }
+
+  /** @internal Notes a copy of what has come of the work. Throws `BadPayload` if it has no bytes. */
+  noteResult(result: unknown): void {
+    const bytes = encodedResult(result, this.#source.resultCodec);
+    this.#resultBytes = bytes instanceof Uint8Array ? Buffer.from(bytes) : bytes;
   }
 
   /**

@@ -8,9 +8,10 @@ import type {
   Abortable, ComeBack, PopOptions, Rest, Side, TakeOptions,
 } from "./options.js";
 import {
-  listOf, mapOf, numberOf, numberOrNull, type Outcome, type Plain, plainOf, type RawTask,
-  type State, type StateOrGone, taskOf, textOf,
+  bytesIfAny, listOf, mapOf, numberOf, numberOrNull, type Outcome, type Plain, plainOf,
+  type RawTask, type State, type StateOrGone, taskOf, textOf,
 } from "./replies.js";
+import { type WithResult, withResult } from "./results.js";
 import { settingsOf, type Settings, type SettingsChange } from "./settings.js";
 import { type Task, taskWithPayload } from "./task.js";
 import { type Place, pop, take } from "./taking.js";
@@ -19,18 +20,21 @@ import type { Words } from "./words.js";
 import { Worker, type Handler, type WorkerOptions } from "./worker.js";
 
 /** How the tasks of a queue are read and leased. */
-export interface LaneSettings<T> {
+export interface LaneSettings<T, R = unknown> {
   readonly codec: Codec<T>;
+  readonly resultCodec: Codec<R>;
   /** How long a lease lasts where the take does not say; null sends no TTR. */
   readonly ttrMs: number | null;
 }
 
 /** A queue, or the lane of a member in a topic. */
-export class Lane<T> implements JobSource<T> {
+export class Lane<T, R = unknown> implements JobSource<T, R> {
   /** @internal */
   readonly caller: Caller;
   /** How payloads become bytes. */
   readonly codec: Codec<T>;
+  /** How results become bytes. */
+  readonly resultCodec: Codec<R>;
   /** The name of the queue, or of the topic. */
   readonly name: string;
   /** The member whose lane this is, or null. */
@@ -39,11 +43,12 @@ export class Lane<T> implements JobSource<T> {
   readonly ttrMs: number | null;
 
   /** @internal */
-  constructor(caller: Caller, name: string, member: string | null, settings: LaneSettings<T>) {
+  constructor(caller: Caller, name: string, member: string | null, settings: LaneSettings<T, R>) {
     this.caller = caller;
     this.name = name;
     this.member = member;
     this.codec = settings.codec;
+    this.resultCodec = settings.resultCodec;
     this.ttrMs = settings.ttrMs;
   }
 
@@ -51,12 +56,12 @@ export class Lane<T> implements JobSource<T> {
    * Takes the most urgent task under a lease. Returns null if there is none within `waitMs`. If the
    * signal is aborted, a task that still arrives is released.
    */
-  async take(options: TakeOptions = {}): Promise<Job<T> | null> {
+  async take(options: TakeOptions = {}): Promise<Job<T, R> | null> {
     return (await this.takeMany(1, options))[0] ?? null;
   }
 
   /** Takes up to `count` tasks, as soon as there is one. The list is empty if there is none. */
-  async takeMany(count: number, options: TakeOptions = {}): Promise<Job<T>[]> {
+  async takeMany(count: number, options: TakeOptions = {}): Promise<Job<T, R>[]> {
     const ttrMs = options.ttrMs === undefined ? this.ttrMs : options.ttrMs;
     const tasks = await take(this.caller, this.place, count, { ...options, ttrMs });
     return tasks.map((task) => new Job(this, task));
@@ -66,28 +71,28 @@ export class Lane<T> implements JobSource<T> {
    * Takes the most urgent task for good, or returns null. It is never sent twice: if its reply is
    * lost it throws `ConnectionLost`, and the task may be lost too.
    */
-  async pop(options: PopOptions = {}): Promise<Task<T> | null> {
+  async pop(options: PopOptions = {}): Promise<Task<T, R> | null> {
     return (await this.popMany(1, options))[0] ?? null;
   }
 
   /** Takes up to `count` tasks for good. */
-  async popMany(count: number, options: PopOptions = {}): Promise<Task<T>[]> {
+  async popMany(count: number, options: PopOptions = {}): Promise<Task<T, R>[]> {
     return (await pop(this.caller, this.place, count, options)).map((task) => this.#task(task));
   }
 
   /** Works on the tasks with a function, until the worker is stopped. It starts at once. */
-  process(handler: Handler<T>, options: WorkerOptions<T> = {}): Worker<T> {
+  process(handler: Handler<T, R>, options: WorkerOptions<T> = {}): Worker<T> {
     return new Worker(this, handler, options);
   }
 
   /** Shows what a take would choose, or with `state` the tasks of that state. Changes nothing. */
-  async peek(options: Rest<commands.PeekOptions> = {}): Promise<Task<T>[]> {
+  async peek(options: Rest<commands.PeekOptions> = {}): Promise<Task<T, R>[]> {
     const reply = await this.ask(commands.peek(this.name, { ...options, withMeta: true }), options);
     return listOf(reply).map((task) => this.#task(taskOf(task)));
   }
 
   /** Returns one task in any state, or null. */
-  async get(id: string, options: Abortable = {}): Promise<Task<T> | null> {
+  async get(id: string, options: Abortable = {}): Promise<Task<T, R> | null> {
     const reply = await this.ask(commands.get(this.name, id), options);
     return reply === null ? null : this.#task(taskOf(reply));
   }
@@ -95,7 +100,7 @@ export class Lane<T> implements JobSource<T> {
   /** Goes through all tasks page by page, or those of one state or key. */
   async *scan(
     options: Rest<commands.ScanOptions, "count"> & { pageSize?: number } = {},
-  ): AsyncGenerator<Task<T>, void, undefined> {
+  ): AsyncGenerator<Task<T, R>, void, undefined> {
     const words = commands.scan(this.name, { ...options, count: options.pageSize, withMeta: true });
     for await (const task of this.pages(words, options)) yield this.#task(taskOf(task));
   }
@@ -117,17 +122,19 @@ export class Lane<T> implements JobSource<T> {
   }
 
   /**
-   * Waits until a task has ended and tells how. The outcome is `timeout` after `waitMs`, where
-   * Infinity is for ever. Refused with `NOTFOUND` if the task is gone.
+   * Waits until a task has ended and tells how, with what has come of the work. The outcome is
+   * `timeout` after `waitMs`, where Infinity is for ever. Refused with `NOTFOUND` if the task is
+   * gone.
    */
   async awaitEnd(
     id: string,
     options: Abortable & { waitMs?: number } = {},
-  ): Promise<{ outcome: Outcome; state: StateOrGone }> {
+  ): Promise<{ outcome: Outcome; state: StateOrGone } & WithResult<R>> {
     const blocksMs = options.waitMs ?? 0;
-    const words = commands.awaitCommand(this.name, id, { waitMs: blocksMs });
-    const reply = listOf(await this.ask(words, { ...options, blocksMs }));
-    return { outcome: textOf(reply[0]) as Outcome, state: textOf(reply[1]) as StateOrGone };
+    const words = commands.awaitCommand(this.name, id, { waitMs: blocksMs, result: true });
+    const [outcome, state, result] = listOf(await this.ask(words, { ...options, blocksMs }));
+    const end = { outcome: textOf(outcome) as Outcome, state: textOf(state) as StateOrGone };
+    return withResult(end, bytesIfAny(result), this.resultCodec);
   }
 
   /** Brings a buried task back. Refused with `WRONGSTATE` in another state, and with `TAKEN`. */
@@ -294,8 +301,8 @@ export class Lane<T> implements JobSource<T> {
     return words.option("MEMBER", this.member ?? undefined);
   }
 
-  #task(task: RawTask): Task<T> {
-    return taskWithPayload(task, this.codec);
+  #task(task: RawTask): Task<T, R> {
+    return taskWithPayload(task, this.codec, this.resultCodec);
   }
 }
 

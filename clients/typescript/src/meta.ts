@@ -54,6 +54,8 @@ export interface TaskMeta {
   readonly checkpoint: string | null;
   /** Whether it waits in W until it is freed. */
   readonly held: boolean;
+  /** What has come of the work, if it is finished and its holder said that. */
+  readonly result: string | null;
   /** How often it may fail before it is given up, if its put said that. */
   readonly attemptsMax: number | "none" | null;
   /** How long it waits after its first failure, if its put said that. */
@@ -90,6 +92,7 @@ export function metaOf(map: ReplyMap): TaskMeta {
     progress: textOrNull(map["progress"]),
     checkpoint: textOrNull(map["checkpoint"]),
     held: isYes(map["held"]),
+    result: textOrNull(map["result"]),
     attemptsMax: ownNumber(map["attempts_max"]),
     backoffMs: ownNumber(map["backoff"]),
     backoffMaxMs: numberOrNull(map["backoff_max"]),

@@ -21,7 +21,8 @@ export interface WithCheckpoint {
 }
 
 /** How a put is made. */
-export interface PutOptions extends Rest<commands.PutOptions, "unique" | "state" | "reason"> {
+export interface PutOptions
+  extends Rest<commands.PutOptions, "unique" | "state" | "reason" | "result"> {
   /**
    * The unique key. By default each put has one of its own, with a window, so that it can be sent
    * again safely. False sends none; then a put whose reply is lost throws `ConnectionLost`.
@@ -65,6 +66,17 @@ export interface TakeOptions extends PopOptions, Rest<commands.TakeOptions, "cou
 
 /** How brought-back tasks come. */
 export type ComeBack = Rest<commands.RestartOptions>;
+
+/** How a task is acknowledged. */
+export interface AckOptions<T, R = unknown>
+  extends Rest<commands.AckOptions, "zombieMs" | "result"> {
+  /** What has come of the work, for who waits for the task or looks at it later. */
+  readonly result?: R | undefined;
+  /** Another payload, where the queue keeps finished tasks. */
+  readonly payload?: T | undefined;
+  /** How long the finished task stays. */
+  readonly keepMs?: number | undefined;
+}
 
 /** Which side a pause is about: puts, takes, or both. */
 export type Side = "in" | "out" | "both";

@@ -42,8 +42,8 @@ export interface PrefetchEvents<T> {
   readonly onCancel: (receipt: string, reason: string) => void;
   /** A job was not started. `STALE` means that it was called back. */
   readonly onNotStarted: (held: Held<T>, error: unknown) => void;
-  /** A job was acknowledged, or was not, for this reason. */
-  readonly onAcknowledged: (held: Held<T>, error: unknown) => void;
+  /** A job was acknowledged, or was not, for this reason. What it still does is waited for. */
+  readonly onAcknowledged: (held: Held<T>, error: unknown) => Promise<void> | void;
   /** Nothing that was not started is ours now: the connection has ended. */
   readonly onLost: () => void;
   /** Whether nothing waits that has arrived. */
@@ -67,7 +67,7 @@ export class Prefetch<T> {
   readonly #underWay = new Set<Promise<unknown>>();
   // What has begun and was not started, and what is to be acknowledged, the oldest first.
   readonly #starting = new Set<Held<T>>();
-  #ending: Held<T>[] = [];
+  readonly #ending: Held<T>[] = [];
   #soon: NodeJS.Immediate | undefined;
   #later: NodeJS.Timeout | undefined;
   // Places that are free and for which no credit was granted.
@@ -148,7 +148,8 @@ export class Prefetch<T> {
   /** Waits for the replies that are under way. */
   async settle(): Promise<void> {
     this.#flush();
-    await Promise.allSettled(this.#underWay);
+    // What was refused may be sent once more.
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
   }
 
   /** Ends the connection, after the replies that are under way. */
@@ -250,11 +251,24 @@ export class Prefetch<T> {
     this.#soon = this.#later = undefined;
     const requests: Gathered[] = [];
     const queue = this.#lane.name;
-    for (const some of parts(this.#ending)) {
-      const words = commands.ack(queue, receiptsOf(some));
-      requests.push(together(words, some, this.#events.onAcknowledged));
+    const tellEnd = (held: Held<T>, error: unknown): void => {
+      const more = this.#events.onAcknowledged(held, error);
+      if (more) void this.#noted(more);
+    };
+    const plain: Held<T>[] = [];
+    for (const held of this.#ending.splice(0)) {
+      const { receipt, resultBytes } = held.job;
+      if (resultBytes === undefined) {
+        plain.push(held);
+      } else {
+        const words = commands.ack(queue, receipt).option("RESULT", resultBytes);
+        requests.push(together(words, [held], tellEnd));
+      }
     }
-    this.#ending = [];
+    for (const some of parts(plain)) {
+      const words = commands.ack(queue, receiptsOf(some));
+      requests.push(together(words, some, tellEnd));
+    }
     if (this.#isCreditDue) {
       const words = commands.credit(this.#free);
       const ignore = (): void => undefined;

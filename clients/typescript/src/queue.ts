@@ -3,7 +3,9 @@ import type { Caller } from "./caller.js";
 import * as commands from "./commands.js";
 import { Lane, type LaneSettings } from "./lane.js";
 import type { Abortable, PutOptions, PutResult, Rest } from "./options.js";
-import { listOf, numberOf, type Outcome, textOf, textOrNull } from "./replies.js";
+import { bytesIfAny, listOf, numberOf, type Outcome, textOf, textOrNull } from "./replies.js";
+import type { Reply } from "./resp.js";
+import { type WithResult, withResult } from "./results.js";
 import { OwnKeys } from "./putting.js";
 import type { SettingsChange } from "./settings.js";
 import { type Sending, sendTraced, tracerOfProgram } from "./tracing.js";
@@ -11,16 +13,20 @@ import type { Headers } from "./words.js";
 
 /** What became of a put, and of its task if that was waited for. */
 interface Sent {
-  readonly result: PutResult;
-  readonly outcome: string | null;
+  readonly put: PutResult;
+  readonly outcome: Outcome | null;
+  readonly result: Buffer | undefined;
 }
 
-/** A queue with payloads of one type. It costs nothing to have one; the first put creates it. */
-export class Queue<T> extends Lane<T> {
+/**
+ * A queue with payloads of one type, and results of another. It costs nothing to have one; the
+ * first put creates it.
+ */
+export class Queue<T, R = unknown> extends Lane<T, R> {
   readonly #keys: OwnKeys;
 
   /** @internal */
-  constructor(caller: Caller, keys: OwnKeys, name: string, settings: LaneSettings<T>) {
+  constructor(caller: Caller, keys: OwnKeys, name: string, settings: LaneSettings<T, R>) {
     super(caller, name, null, settings);
     this.#keys = keys;
   }
@@ -31,7 +37,7 @@ export class Queue<T> extends Lane<T> {
    * and, for a duplicate with `onDuplicate: "replace"`, with `TAKEN`.
    */
   async put(payload: T, options: PutOptions = {}): Promise<PutResult> {
-    return (await this.#put(payload, options, undefined)).result;
+    return (await this.#put(payload, options, undefined)).put;
   }
 
   /** Puts many tasks without waiting for one reply before the next. Each may be refused alone. */
@@ -42,22 +48,22 @@ export class Queue<T> extends Lane<T> {
     const sendAll = async (headers: Headers | undefined): Promise<PutResult[]> => {
       const given = { ...options, headers };
       const sent = await Promise.all(all.map((payload) => this.#send(payload, given, undefined)));
-      return sent.map(({ result }) => result);
+      return sent.map(({ put }) => put);
     };
     return sendTraced(tracer, this.#sending(all.length), options.headers, sendAll);
   }
 
   /**
    * Puts a task and waits until it has ended, for `waitMs` at most; Infinity is for ever. The
-   * outcome is null if the put was repeated and the task had ended by then. A delay is refused with
-   * `BADARG`.
+   * result is what has come of the work. The outcome is null if the put was repeated and the task
+   * had ended by then. A delay is refused with `BADARG`.
    */
   async putAndAwait(
     payload: T,
     options: Omit<PutOptions, "delayMs" | "at"> & { waitMs: number },
-  ): Promise<PutResult & { outcome: Outcome | null }> {
-    const { result, outcome } = await this.#put(payload, options, options.waitMs);
-    return { ...result, outcome: outcome as Outcome | null };
+  ): Promise<PutResult & { outcome: Outcome | null } & WithResult<R>> {
+    const { put, outcome, result } = await this.#put(payload, options, options.waitMs);
+    return withResult({ ...put, outcome }, result, this.resultCodec);
   }
 
   /**
@@ -66,7 +72,10 @@ export class Queue<T> extends Lane<T> {
    */
   async putBuried(
     payload: T,
-    options: Rest<commands.PutOptions, "unique" | "windowMs" | "onDuplicate" | "state"> = {},
+    options: Rest<
+      commands.PutOptions,
+      "unique" | "windowMs" | "onDuplicate" | "state" | "result"
+    > = {},
   ): Promise<string> {
     const send = async (headers: Headers | undefined): Promise<string> => {
       const given = { ...options, headers, state: "B" } as const;
@@ -113,7 +122,7 @@ export class Queue<T> extends Lane<T> {
     if (!tracer) return this.#send(payload, options, waitMs);
     const send = (headers: Headers | undefined): Promise<Sent> =>
       this.#send(payload, { ...options, headers }, waitMs);
-    return sendTraced(tracer, this.#sending(), options.headers, send, ({ result }) => result.id);
+    return sendTraced(tracer, this.#sending(), options.headers, send, ({ put }) => put.id);
   }
 
   #sending(count?: number): Sending {
@@ -130,18 +139,21 @@ export class Queue<T> extends Lane<T> {
       typeof unique === "string"
         ? { unique }
         : { ...(unique === false ? none : own), onDuplicate: undefined };
-    const words = commands.put(this.name, this.codec.encode(payload), { ...rest, ...keys, waitMs });
+    const given = { ...rest, ...keys, waitMs, result: waitMs !== undefined };
+    const words = commands.put(this.name, this.codec.encode(payload), given);
     if (unique === false) {
       const reply = (await this.caller.call(words.list, { blocksMs, signal })).reply;
-      const [id, outcome] = Array.isArray(reply) ? reply : [reply];
-      const result = { id: textOf(id), isNew: true, repeated: false };
-      return { result, outcome: textOrNull(outcome) };
+      const [id, ...end] = Array.isArray(reply) ? reply : [reply];
+      return sent({ id: textOf(id), isNew: true, repeated: false }, end);
     }
     const sending = { isRepeatable: true, blocksMs, signal };
     const { reply, repeated } = await this.caller.call(words.list, sending);
-    const [id, isNew, outcome] = listOf(reply);
+    const [id, isNew, ...end] = listOf(reply);
     // No other put has the key that was made for this one.
-    const result = { id: textOf(id), isNew: unique === undefined || isNew === 1, repeated };
-    return { result, outcome: textOrNull(outcome) };
+    return sent({ id: textOf(id), isNew: unique === undefined || isNew === 1, repeated }, end);
   }
+}
+
+function sent(put: PutResult, [outcome, result]: Reply[]): Sent {
+  return { put, outcome: textOrNull(outcome) as Outcome | null, result: bytesIfAny(result) };
 }

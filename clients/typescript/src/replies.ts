@@ -41,6 +41,8 @@ export interface RawTask {
   readonly headers: Readonly<Record<string, string>>;
   /** What an attempt before has left, if that is known. */
   readonly checkpoint: Buffer | undefined;
+  /** What has come of the work, if that is known. */
+  readonly result: Buffer | undefined;
   /** The other fields, decoded when they are read. */
   readonly meta: TaskMeta | undefined;
 }
@@ -90,6 +92,11 @@ export function bytesOf(reply: Reply | undefined): Buffer {
   throw unexpected(reply);
 }
 
+/** Returns a reply as bytes, or undefined. */
+export function bytesIfAny(reply: Reply | undefined): Buffer | undefined {
+  return reply === null || reply === undefined ? undefined : bytesOf(reply);
+}
+
 /** Returns a reply as a list. */
 export function listOf(reply: Reply | undefined): Reply[] {
   if (Array.isArray(reply)) return reply;
@@ -129,6 +136,7 @@ export function taskOf(reply: Reply): RawTask {
     attempts: undefined,
     headers: {},
     checkpoint: undefined,
+    result: undefined,
     meta: undefined,
   };
 }
@@ -178,6 +186,10 @@ class TaskOfMap implements RawTask {
     return this.#map.blob("checkpoint");
   }
 
+  get result(): Buffer | undefined {
+    return this.#map.blob("result");
+  }
+
   get meta(): TaskMeta {
     return (this.#meta ??= metaOf(this.#map.whole()));
   }
@@ -196,7 +208,8 @@ function taskOfMap(map: ReplyMap): RawTask {
     putAt: numberOf(map["put_at"]),
     attempts: meta.attempts,
     headers: meta.headers,
-    checkpoint: map["checkpoint"] == null ? undefined : bytesOf(map["checkpoint"]),
+    checkpoint: bytesIfAny(map["checkpoint"]),
+    result: bytesIfAny(map["result"]),
     meta,
   };
 }

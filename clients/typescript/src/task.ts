@@ -2,9 +2,10 @@
 import type { Codec } from "./codec.js";
 import type { RawTask } from "./replies.js";
 import type { TaskMeta } from "./meta.js";
+import { decodedResult, type WithResult } from "./results.js";
 
-/** A task without a lease. */
-export interface Task<T> {
+/** A task without a lease. It has a result if it is finished and its queue keeps it. */
+export interface Task<T, R = unknown> extends WithResult<R> {
   /** The queue, or the topic for a task in a lane. */
   readonly queue: string;
   /** The name of the task within its queue. */
@@ -19,8 +20,12 @@ export interface Task<T> {
   readonly meta: TaskMeta | undefined;
 }
 
-/** Returns a task whose payload is decoded when it is read. */
-export function taskWithPayload<T>(task: RawTask, codec: Codec<T>): Task<T> {
+/** Returns a task whose payload and result are decoded when they are read. */
+export function taskWithPayload<T, R>(
+  task: RawTask,
+  codec: Codec<T>,
+  resultCodec: Codec<R>,
+): Task<T, R> {
   const { queue, id, bytes } = task;
   return {
     queue,
@@ -34,6 +39,12 @@ export function taskWithPayload<T>(task: RawTask, codec: Codec<T>): Task<T> {
     },
     get payload() {
       return codec.decode(bytes);
+    },
+    get result() {
+      return decodedResult(task.result, resultCodec);
+    },
+    get resultBytes() {
+      return task.result;
     },
   };
 }

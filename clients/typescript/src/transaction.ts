@@ -1,7 +1,7 @@
 // Transactions: several commands at one moment, all or none.
 import * as commands from "./commands.js";
 import type { Job } from "./job.js";
-import type { PutOptions } from "./options.js";
+import type { AckOptions, PutOptions } from "./options.js";
 import type { PublishOptions, Topic } from "./fanout.js";
 import type { Queue } from "./queue.js";
 import { headersForLater } from "./tracing.js";
@@ -18,9 +18,9 @@ export class Transaction {
   /** @internal */
   readonly commands: (readonly (string | Uint8Array)[])[] = [];
 
-  /** Acknowledges a job. */
-  ack<T>(job: Job<T>): this {
-    return this.#add(commands.ack(job.queue, job.receipt));
+  /** Acknowledges a job. `result` says what has come of the work. */
+  ack<T, R>(job: Job<T, R>, options: Omit<AckOptions<T, R>, "signal"> = {}): this {
+    return this.#add(job.ackWords(options));
   }
 
   /** Says that a job failed. */

@@ -16,6 +16,7 @@ import type { Lane } from "./lane.js";
 import { type Control, type Held, LeaseKeeper } from "./leases.js";
 import { Prefetch } from "./prefetching.js";
 import type { Reply } from "./resp.js";
+import { isAboutResult, isLarge } from "./results.js";
 import { pause, pauseBefore } from "./reconnecting.js";
 import { listOf, type RawTask, type StateOrGone, taskOf } from "./replies.js";
 import { giveBack } from "./taking.js";
@@ -78,8 +79,8 @@ export class Worker<T> implements AsyncDisposable {
       throw new PinpriqError("a handler cannot be a generator: what it returns would never run");
     }
     this.#lane = lane;
-    const { caller, codec } = lane;
-    this.#source = { caller, codec, onTold: (job) => this.#keeper.tellSoon(job) };
+    const { caller, codec, resultCodec } = lane;
+    this.#source = { caller, codec, resultCodec, onTold: (job) => this.#keeper.tellSoon(job) };
     this.#handler = handler;
     this.#options = options;
     this.#concurrency = options.concurrency ?? 1;
@@ -110,8 +111,9 @@ export class Worker<T> implements AsyncDisposable {
         onCancel: (receipt, reason) => this.#meetCancel(receipt, new Cancelled(reason)),
         onNotStarted: (held, error) => this.#meetNotStarted(held, error),
         onAcknowledged: ({ job }, error) => {
-          if (error === undefined) this.#noteAcked(job);
-          else this.#meetNotAcked(job, error);
+          if (error === undefined) return this.#noteAcked(job);
+          if (this.#leavesOut(job, error)) return this.#acknowledgeAlone(job);
+          this.#meetNotAcked(job, error);
         },
         onLost: () => void this.#arrived.splice(0),
         isHungry: () => this.#arrived.length === 0,
@@ -318,13 +320,17 @@ export class Worker<T> implements AsyncDisposable {
 
   async #takeAndAcknowledge(done: Job<T>[]): Promise<void> {
     const words = this.#takeWords();
-    for (const job of done) words.add("DONE", job.queue, job.receipt);
+    for (const { queue, receipt, resultBytes } of done) {
+      words.add("DONE", queue, receipt).option("RESULT", resultBytes);
+    }
+    const mayBeResult = done.some(({ resultBytes }) => resultBytes !== undefined);
     try {
       await this.#admit(words, {});
     } catch (error) {
-      // Nothing was acknowledged, or that is unknown. One lease that has ended refuses all.
+      // Nothing was acknowledged, or that is unknown. One lease that has ended refuses all, and so
+      // does one result.
       await Promise.all(done.map((job) => this.#acknowledgeAlone(job)));
-      if (!isRefused(error, "STALE")) throw error;
+      if (!isRefused(error, "STALE") && !(mayBeResult && isAboutResult(error))) throw error;
       return;
     }
     for (const job of done) this.#noteAcked(job);
@@ -395,8 +401,9 @@ export class Worker<T> implements AsyncDisposable {
     const { job, control } = held;
     if (job.failures >= FAILURES_MAX && (await this.#isGivenUpBefore(job, attempt))) return;
     this.#tell({ type: "started", job });
+    let returned: unknown;
     try {
-      await this.#runHandler(job, control);
+      returned = await this.#runHandler(job, control);
     } catch (error) {
       // A renewal by the handler may have told it first.
       if (job.cancelled) this.#cancel(held, job.cancelled);
@@ -416,39 +423,70 @@ export class Worker<T> implements AsyncDisposable {
     if (job.settlement !== undefined) {
       this.#keeper.drop(job);
       this.#tell({ type: "settled", job });
-    } else if (this.#prefetch) {
+      return;
+    }
+    this.#noteResult(job, returned);
+    if (this.#prefetch) {
       // The reply to a renewal may come after that to the acknowledgement.
       this.#keeper.drop(job);
       // The next job begins before the reply comes.
       this.#prefetch.acknowledge(held);
-    } else if (this.#isBlocked || this.#stopping.signal.aborted) {
+    } else if (this.#isBlocked || this.#stopping.signal.aborted || isLarge(job.resultBytes)) {
       await this.#acknowledgeAlone(job);
     } else {
       this.#finishedJobs.push(job);
     }
   }
 
-  // Runs the handler once, within what is around it.
-  async #runHandler(job: Job<T>, control: Control): Promise<void> {
+  // Runs the handler once, within what is around it. Returns what it has returned.
+  async #runHandler(job: Job<T>, control: Control): Promise<unknown> {
     let running: Promise<void> | undefined;
+    let returned: unknown;
     const call = async (): Promise<void> => {
       const work = { get signal() { return control.signal; } };
-      const returned: unknown = await this.#handler(job, work);
+      returned = await this.#handler(job, work);
       if (isIterator(returned)) throw new PinpriqError("the handler returned a generator");
     };
     const run = (): Promise<void> => (running ??= call());
     const { around } = this.#options;
-    if (!around) return run();
+    if (!around) {
+      await run();
+      return returned;
+    }
     await around(job, run);
     if (running === undefined) throw new PinpriqError("what is around the job has not run it");
     await running;
+    return returned;
+  }
+
+  // Notes what has come of a job. The work was done, so it is acknowledged in any case.
+  #noteResult(job: Job<T>, returned: unknown): void {
+    try {
+      job.noteResult(returned);
+    } catch (error) {
+      this.#meetNoResult(job, error);
+    }
+  }
+
+  // Leaves the result out if the acknowledgement was refused because of it. Returns whether it did.
+  #leavesOut(job: Job<T>, error: unknown): boolean {
+    if (job.resultBytes === undefined || !isAboutResult(error)) return false;
+    job.noteResult(undefined);
+    this.#meetNoResult(job, error);
+    return true;
+  }
+
+  #meetNoResult(job: Job<T>, error: unknown): void {
+    this.#say(`${nameOf(job)}: acknowledged without its result: ${escaped(reasonOf(error))}`);
+    this.#tell({ type: "trouble", error, job });
   }
 
   async #acknowledgeAlone(job: Job<T>): Promise<void> {
     try {
-      await job.ack();
+      await job.ackAsNoted();
       this.#noteAcked(job);
     } catch (error) {
+      if (this.#leavesOut(job, error)) return this.#acknowledgeAlone(job);
       this.#keeper.drop(job);
       this.#meetNotAcked(job, error);
     }

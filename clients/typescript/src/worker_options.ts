@@ -17,10 +17,15 @@ export interface Work {
 
 /**
  * Works on one job. If it returns, the job is acknowledged; if it throws, the job fails with the
- * message of the error as reason. It may settle the job itself. A job whose payload cannot be read
- * is buried, since no later try can read it.
+ * message of the error as reason. What it returns is the result of the task, and undefined is none.
+ * A result that cannot be sent is left out, with the event `trouble`. It may settle the job itself;
+ * then what it returns does not count. A job whose payload cannot be read is buried, since no later
+ * try can read it.
  */
-export type Handler<T> = (job: Job<T>, work: Work) => Promise<void> | void;
+export type Handler<T, R = unknown> = (
+  job: Job<T, R>,
+  work: Work,
+) => Promise<R | void> | R | void;
 
 /** How a worker works. */
 export interface WorkerOptions<T> extends Selection {
@@ -60,7 +65,7 @@ export interface WorkerOptions<T> extends Selection {
 /** What happens in a worker. */
 export type WorkerEvent<T> =
   | { readonly type: "taken" | "started" | "renewed"; readonly job: Job<T> }
-  /** The job is acknowledged on the server. */
+  /** The job is acknowledged on the server, with its result unless there was trouble about it. */
   | { readonly type: "acked"; readonly job: Job<T> }
   /** The handler threw, and the server knows. B: it is buried. X: it has left the queue. */
   | {

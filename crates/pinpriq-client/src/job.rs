@@ -39,6 +39,8 @@ struct Course {
     reason: OnceLock<String>,
     /// How far the work has come, where the server does not know it yet.
     untold: Untold,
+    /// What its function has returned.
+    returned: OnceLock<Vec<u8>>,
 }
 
 impl fmt::Debug for Job {
@@ -94,14 +96,40 @@ impl Job {
         self.settled(self.queue.ack(&self.receipt, None, self.cost()).await)
     }
 
-    pub(crate) fn ack_words(&self) -> Words {
-        self.queue.ack_words(&self.receipt, self.cost())
-    }
-
-    /// Finishes the task. In a queue that keeps finished tasks, its payload is the result from now
-    /// on.
+    /// Finishes the task and says what has come of the work. Who waits for the task gets it, and a
+    /// task that is kept has it as [`result`](Task::result).
+    ///
+    /// It may be as large as a payload: `TOOLARGE`. `BUSY` if there is no room to keep it. The task
+    /// is not finished then.
     pub async fn ack_with(&self, result: impl AsRef<[u8]>) -> Result<(), Error> {
         self.settled(self.queue.ack(&self.receipt, Some(result.as_ref()), self.cost()).await)
+    }
+
+    /// Notes what its function has returned, once.
+    pub(crate) fn note_returned(&self, result: Vec<u8>) {
+        let _ = self.course.returned.set(result);
+    }
+
+    /// The words that finish the task, with what its function has returned.
+    pub(crate) fn ack_words(&self) -> Words {
+        self.queue.ack_words(&self.receipt, self.returned(), self.cost())
+    }
+
+    /// Finishes the task with what its function has returned, or without if the server does not
+    /// take that: the work is done.
+    pub(crate) async fn ack_returned(&self) -> Result<(), Error> {
+        let Some(result) = self.returned() else { return self.ack().await };
+        match self.ack_with(result).await {
+            Err(error) if error.is("TOOLARGE") || error.is("BUSY") => {
+                tracing::warn!("{} is acknowledged without its result: {error}", self.id);
+                self.ack().await
+            }
+            done => done,
+        }
+    }
+
+    fn returned(&self) -> Option<&[u8]> {
+        self.course.returned.get().map(Vec::as_slice)
     }
 
     /// Gives the task back, which is no failure. Returns its state: [`State::Gone`] if its TTL has

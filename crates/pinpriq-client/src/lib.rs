@@ -17,7 +17,8 @@
 //! }
 //! ```
 //!
-//! A job whose function returns `Ok` is acknowledged. One whose function returns an error, or
+//! A job whose function returns `Ok` is acknowledged, and bytes or text that it returns are the
+//! result of the task. One whose function returns an error, or
 //! panics, has failed, and the settings of the queue say what follows: see [`Failure`]. Leases are
 //! renewed while functions run.
 //!
@@ -97,10 +98,10 @@ pub use error::{Error, Refused};
 pub use job::Job;
 pub use name::Name;
 pub use options::{BadAddress, Options};
-pub use queue::{End, Order, Put, PutDone, Queue, Release, Take};
+pub use queue::{End, Ended, Order, Put, PutDone, Queue, Release, Take};
 pub use task::{Origin, Own, State, Task};
 pub use topic::{Publish, Topic};
-pub use worker::{Event, Failure, Happening, Outcome, Worker, stop_signal};
+pub use worker::{Event, Failure, Happening, Outcome, Returned, Worker, stop_signal};
 
 pub use pinpriq_proto::wire::resp::{Value, Words};
 pub use tokio_util::sync::CancellationToken;

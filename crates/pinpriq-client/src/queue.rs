@@ -44,6 +44,15 @@ pub struct Release {
     pub is_last: bool,
 }
 
+/// How a task has ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ended {
+    /// The word for it, such as `acked`, `buried` or `expired`.
+    pub outcome: String,
+    /// What has come of the work, if its holder has said that.
+    pub result: Option<Vec<u8>>,
+}
+
 impl Client {
     /// Returns a queue. That asks the server nothing; the first put creates the queue.
     #[must_use]
@@ -110,19 +119,19 @@ impl Queue {
         }
     }
 
-    /// Waits until a task is finished, for at most this long. Returns how it ended, such as
-    /// `acked`, `buried` or `expired`, or none if it has not. Refused with `NOTFOUND` if it is gone
-    /// already.
+    /// Waits until a task is finished, for at most this long. Returns how it ended, or none if it
+    /// has not. Refused with `NOTFOUND` if it is gone already.
     pub async fn wait_for(
         &self,
         id: impl Into<Name>,
         wait: Duration,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<Ended>, Error> {
         let id: Name = id.into();
         let waiting = self.client.waiting(Some(wait));
         loop {
             let left = waiting.next();
-            let words = self.words("AWAIT").bytes(&id).span("WAIT", Some(left));
+            let words =
+                self.words("AWAIT").bytes(&id).span("WAIT", Some(left)).flag("RESULT", true);
             let request = Request::new(self.in_lane(words), Repeat::Safe);
             let reply = self.client.run_waiting(&request, left).await?;
             let ended = reply.elements().and_then(<[Value]>::first).and_then(Value::as_bytes);
@@ -130,7 +139,12 @@ impl Queue {
                 None => return Err(request.unexpected(&reply)),
                 Some(b"timeout") if !waiting.is_over() => {}
                 Some(b"timeout") => return Ok(None),
-                Some(outcome) => return Ok(Some(String::from_utf8_lossy(outcome).into_owned())),
+                Some(outcome) => {
+                    let outcome = String::from_utf8_lossy(outcome).into_owned();
+                    let result = reply.elements().and_then(<[Value]>::last);
+                    let result = result.and_then(Value::as_bytes).map(<[u8]>::to_vec);
+                    return Ok(Some(Ended { outcome, result }));
+                }
             }
         }
     }
@@ -155,19 +169,24 @@ impl Queue {
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
-    /// Finishes a taken task. `PAYLOAD` replaces that of a task that is kept.
+    /// Finishes a taken task.
     pub(crate) async fn ack(
         &self,
         receipt: &Name,
         result: Option<&[u8]>,
         cost: Option<u32>,
     ) -> Result<(), Error> {
-        let words = self.ack_words(receipt, cost).given("PAYLOAD", result);
+        let words = self.ack_words(receipt, result, cost);
         self.client.run(&Request::new(words, Repeat::StaleIsDone)).await.map(drop)
     }
 
-    pub(crate) fn ack_words(&self, receipt: &Name, cost: Option<u32>) -> Words {
-        self.words("ACK").bytes(receipt).option("COST", cost)
+    pub(crate) fn ack_words(
+        &self,
+        receipt: &Name,
+        result: Option<&[u8]>,
+        cost: Option<u32>,
+    ) -> Words {
+        self.words("ACK").bytes(receipt).option("COST", cost).given("RESULT", result)
     }
 
     pub(crate) async fn release(

@@ -22,18 +22,19 @@ use crate::job::Job;
 use crate::name::Name;
 
 pub use event::{Event, Happening};
-pub use failure::{Failure, Outcome};
+pub use failure::{Failure, Outcome, Returned};
 
 /// Where a function gets its tasks: a queue, or a topic and a member.
 type Source = (Name, Option<Name>);
-type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+type Running = Pin<Box<dyn Future<Output = Outcome<Returned>> + Send>>;
 type Function = Arc<dyn Fn(Job) -> Running + Send + Sync>;
 type Listener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 
 /// Runs functions for the tasks of queues and of lanes.
 ///
 /// - A job whose function returns `Ok` is acknowledged, unless the function has settled it itself.
-///   What an error means is in [`Failure`]; a panic is a failure too.
+///   Bytes or text that it returns are the result of the task: see [`Returned`]. What an error
+///   means is in [`Failure`]; a panic is a failure too.
 /// - A task of a queue that does not say how often it may fail is buried at the
 ///   [fifth](Self::FAILURES_MAX) failure. Where the queue does not say how long it waits, that is a
 ///   [second](Self::BACKOFF), and twice as long after each further failure. Each failure is logged
@@ -92,10 +93,11 @@ impl Worker {
 
     /// Runs a function for the tasks of a queue.
     #[must_use]
-    pub fn job<F, R>(self, queue: impl Into<Name>, function: F) -> Self
+    pub fn job<F, R, T>(self, queue: impl Into<Name>, function: F) -> Self
     where
         F: Fn(Job) -> R + Send + Sync + 'static,
-        R: Future<Output = Outcome> + Send + 'static,
+        R: Future<Output = Outcome<T>> + Send + 'static,
+        T: Into<Returned>,
     {
         self.with((queue.into(), None), function)
     }
@@ -103,20 +105,25 @@ impl Worker {
     /// Runs a function for what is published to a topic. The worker joins the topic as this member
     /// and gives its signs of life.
     #[must_use]
-    pub fn lane<F, R>(self, topic: impl Into<Name>, member: impl Into<Name>, function: F) -> Self
+    pub fn lane<F, R, T>(self, topic: impl Into<Name>, member: impl Into<Name>, function: F) -> Self
     where
         F: Fn(Job) -> R + Send + Sync + 'static,
-        R: Future<Output = Outcome> + Send + 'static,
+        R: Future<Output = Outcome<T>> + Send + 'static,
+        T: Into<Returned>,
     {
         self.with((topic.into(), Some(member.into())), function)
     }
 
-    fn with<F, R>(mut self, source: Source, function: F) -> Self
+    fn with<F, R, T>(mut self, source: Source, function: F) -> Self
     where
         F: Fn(Job) -> R + Send + Sync + 'static,
-        R: Future<Output = Outcome> + Send + 'static,
+        R: Future<Output = Outcome<T>> + Send + 'static,
+        T: Into<Returned>,
     {
-        let function: Function = Arc::new(move |job| Box::pin(function(job)));
+        let function: Function = Arc::new(move |job| {
+            let running = function(job);
+            Box::pin(async move { running.await.map(Into::into) })
+        });
         if self.functions.insert(source.clone(), function).is_none() {
             self.sources.push(source);
         }

@@ -137,6 +137,10 @@ impl Engine {
             "task {number} tells its progress, so it is taken"
         );
         assert!(
+            task.result().is_none() || task.kind().is_finished(),
+            "task {number} has a result, so it is finished"
+        );
+        assert!(
             task.checkpoint().is_none_or(|checkpoint| !checkpoint.is_empty()),
             "the checkpoint of task {number} says something"
         );

@@ -17,6 +17,7 @@ use crate::memory::accounts::Accounts;
 use crate::memory::consumers::Consumers;
 use crate::memory::deadlines::{Deadlines, Due};
 use crate::memory::discarded::Discarded;
+use crate::memory::endings::Endings;
 use crate::memory::named_limits::NamedLimits;
 use crate::memory::own_shares::OwnShares;
 use crate::memory::packed::Unsaved;
@@ -64,6 +65,8 @@ pub struct Engine {
     pub(crate) members: Members,
     pub(crate) publications: Publications,
     pub(crate) schedules: Schedules,
+    /// What became of the tasks that have left last.
+    pub(crate) endings: Endings,
     /// The windows of unique tasks.
     pub(crate) windows: Windows,
     /// The rules of their own that shares have.
@@ -146,6 +149,7 @@ impl Engine {
             members: Members::default(),
             publications: Publications::default(),
             schedules: Schedules::default(),
+            endings: Endings::new(limits.endings_max),
             windows: Windows::default(),
             own_shares: OwnShares::default(),
             named_limits: NamedLimits::default(),
@@ -579,7 +583,9 @@ impl Engine {
             Command::Update(ref update) => self.update(client, update),
             Command::Move { from, to, count, state } => self.move_tasks(from, to, count, state),
             Command::Redrive { queue, count } => self.redrive(queue, count, None),
-            Command::Await { queue, id, wait } => self.wait_for(client, request, queue, id, wait),
+            Command::Await { queue, id, wait, result } => {
+                self.wait_for(client, request, (queue, id), wait, result)
+            }
             Command::Subscribe { queues, member, selection, mode, recall } => {
                 self.subscribe(client, queues, member, (selection, mode), recall)
             }

@@ -7,6 +7,7 @@ pub(crate) mod consumers;
 pub(crate) mod deadlines;
 pub(crate) mod details;
 pub(crate) mod discarded;
+pub(crate) mod endings;
 pub(crate) mod gate;
 pub(crate) mod indexes;
 pub(crate) mod lingering;

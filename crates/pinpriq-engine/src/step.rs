@@ -6,7 +6,7 @@
 //! to the awaiters of a task.
 
 use crate::engine::Engine;
-use crate::memory::consumers::{Bond, Client};
+use crate::memory::consumers::{Bond, Client, Ended};
 use crate::memory::deadlines::Due;
 use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
@@ -115,6 +115,9 @@ impl Engine {
         if from == StateKind::Taken && task.progress_text().is_some() {
             task.set_progress_text(None);
         }
+        if from.is_finished() && !to.is_finished() {
+            task.set_result(None);
+        }
         assert!(
             permits(operation, Some(from), Some(to)),
             "{operation:?} cannot move task {} from {from:?} to {to:?}",
@@ -147,18 +150,18 @@ impl Engine {
         if self.tasks[slot].unique_key().is_some() {
             self.note_key(slot, from);
         }
-        let has_ended = to.is_finished() || to == StateKind::Buried;
-        if has_ended && self.tasks[slot].is_held() {
+        let outcome = match to {
+            StateKind::Buried => Outcome::Buried,
+            StateKind::Zombie | StateKind::Done => Outcome::Acked,
+            StateKind::Ready | StateKind::Taken | StateKind::Waiting => return,
+        };
+        if self.tasks[slot].is_held() {
             self.tasks[slot].set_held(false);
         }
-        match to {
-            StateKind::Buried => {
-                self.tell_watchers(Some(queue), number, (Outcome::Buried, Some(to)));
-            }
-            StateKind::Zombie | StateKind::Done => {
-                self.tell_watchers(Some(queue), number, (Outcome::Acked, Some(to)));
-            }
-            StateKind::Ready | StateKind::Taken | StateKind::Waiting => {}
+        // Usually there are no awaiters.
+        if self.consumers.has_watchers() {
+            let result = self.tasks[slot].result().cloned();
+            self.tell_watchers_of(Some(queue), number, Ended { outcome, state: Some(to), result });
         }
     }
 
@@ -210,6 +213,7 @@ impl Engine {
             queue.indexes.remove_id(&task.id());
         }
         let content = task.content_bytes();
+        let name = queue.remembered_as;
         queue.counters.exit(from, exit);
         queue.counters.bytes -= content;
         self.totals.exit(from, exit);
@@ -239,7 +243,8 @@ impl Engine {
             Exit::Moved => Outcome::Moved,
             Exit::Cancelled => Outcome::Cancelled,
         };
-        self.tell_watchers(Some(task.queue), task.number(), (outcome, None));
+        self.remember(name, &task, outcome);
+        self.tell_watchers(Some(task.queue), &task, outcome);
         task
     }
 
@@ -259,6 +264,7 @@ impl Engine {
         let text = task.id();
         let number = self.issued.next();
         let id = self.new_id_of(to, number, &text);
+        let renamed = self.endings.are_wanted().then(|| id.clone());
         let epoch = self.queues[to].epoch;
         // A payload that was left in the store is read from the old record until the new one is
         // there. So that place is given up later.
@@ -268,6 +274,10 @@ impl Engine {
         }
         task.renew(number, id, to, epoch);
         change(&mut task);
+        if let Some(id) = renamed {
+            let name = self.queues[to].name.clone();
+            self.endings.note_became((name, id), task.reason().cloned());
+        }
         self.relocated_bytes += task.content_bytes();
         self.count_queue(to);
         self.enter(task, Operation::Arrive);
@@ -428,38 +438,36 @@ impl Engine {
         }
     }
 
-    /// Replies to all awaiters of a task, and notes that its queue may have room.
+    /// Replies to all awaiters of a task that has left its queue, and notes that this may have
+    /// room.
     #[inline]
     pub(crate) fn tell_watchers(
         &mut self,
         queue: Option<QueueSlot>,
-        number: u64,
-        (outcome, state): (Outcome, Option<StateKind>),
+        task: &Task,
+        outcome: Outcome,
     ) {
         // Usually there are no awaiters.
         if self.consumers.has_watchers() {
-            self.tell_watchers_of(queue, number, (outcome, state));
+            let ended = Ended { outcome, state: None, result: task.result().cloned() };
+            self.tell_watchers_of(queue, task.number(), ended);
         }
     }
 
+    /// Replies to all awaiters of a task.
     #[inline(never)]
-    fn tell_watchers_of(
-        &mut self,
-        queue: Option<QueueSlot>,
-        number: u64,
-        (outcome, state): (Outcome, Option<StateKind>),
-    ) {
+    pub(crate) fn tell_watchers_of(&mut self, queue: Option<QueueSlot>, number: u64, ended: Ended) {
         if let Some(queue) = queue {
             self.consumers.putters.note_vacancy(queue);
         }
         if let Some(undo) = &mut self.undo {
-            return undo.tell_later(number, outcome, state);
+            return undo.tell_later(number, ended);
         }
         for (id, awaiter) in self.consumers.take_awaiters_of(number) {
             if let Some(at) = awaiter.until {
                 self.deadlines.remove(at, Due::Awaiter(id));
             }
-            self.answer_awaiter(awaiter, outcome, state);
+            self.answer_awaiter(awaiter, &ended);
         }
     }
 
@@ -501,7 +509,7 @@ impl Engine {
         if new.is_nothing() {
             return Ok(());
         }
-        let New { payload, reason, headers, progress_text, checkpoint } = new;
+        let New { payload, reason, headers, progress_text, checkpoint, result } = new;
         let task = &self.tasks[slot];
         let reason = reason.unwrap_or_else(|| task.reason().map_or(0, |reason| reason.len()));
         // A payload that was left in the store counts too, so a shorter one always fits.
@@ -526,6 +534,7 @@ impl Engine {
             current += checkpoint.len() as u64;
             former += task.checkpoint_bytes();
         }
+        current += result.map_or(0, |result| result.len() as u64);
         if current <= former {
             return Ok(());
         }
@@ -658,22 +667,30 @@ pub(crate) struct New<'a> {
     pub(crate) headers: Option<&'a [u8]>,
     pub(crate) progress_text: Option<&'a [u8]>,
     pub(crate) checkpoint: Option<&'a [u8]>,
+    /// It has none so far.
+    pub(crate) result: Option<&'a [u8]>,
 }
 
 impl New<'_> {
     /// All stays as it is.
-    pub(crate) const NOTHING: Self =
-        Self { payload: None, reason: None, headers: None, progress_text: None, checkpoint: None };
+    pub(crate) const NOTHING: Self = Self {
+        payload: None,
+        reason: None,
+        headers: None,
+        progress_text: None,
+        checkpoint: None,
+        result: None,
+    };
 
     /// Whether it certainly takes no room.
     #[inline]
     fn is_nothing(&self) -> bool {
-        let Self { payload, reason, headers, progress_text, checkpoint } = *self;
+        let Self { payload, reason, headers, progress_text, checkpoint, result } = *self;
+        let texts = [progress_text, checkpoint, result];
         payload.is_none()
             && headers.is_none()
             && reason.is_none_or(|bytes| bytes == 0)
-            && progress_text.is_none_or(<[u8]>::is_empty)
-            && checkpoint.is_none_or(<[u8]>::is_empty)
+            && texts.into_iter().flatten().all(<[u8]>::is_empty)
     }
 }
 

@@ -48,7 +48,7 @@ pub enum Command<'a> {
         Spec::new("PUT", Group::Tasks,
             "Puts a task into a queue",
             "the id; with WAIT the id and the outcome; with UNIQUE the id, whether it is new (1 \
-             or 0), and with WAIT the outcome")
+             or 0), and with WAIT the outcome; with RESULT the result last")
         .words(&[Word::Key("queue"), Word::One("payload")])
         .options(put::OPTIONS)
     )]
@@ -308,7 +308,10 @@ pub enum Command<'a> {
             "Finishes taken tasks",
             "OK; for several receipts an array of OK or error, one for each")
         .words(&[Word::Key("queue"), Word::HeldOrMore])
-        .options(&[options::PAYLOAD, options::ZOMBIE, options::COST_SPENT, options::MEMBER])
+        .options(&[
+            options::PAYLOAD, options::ZOMBIE, options::COST_SPENT, options::RESULT,
+            options::MEMBER,
+        ])
         .while_subscribed()
     )]
     Ack(Ack<'a>),
@@ -588,7 +591,7 @@ pub enum Command<'a> {
         Spec::new("AWAIT", Group::Tasks,
             "Waits until a task is finished",
             "the outcome (acked, buried, expired, killed, dead, evicted, moved, cancelled, \
-             timeout) and the state")
+             timeout) and the state; with RESULT the result last")
         .http(Form::Outcome)
         .last()
     )]
@@ -602,6 +605,10 @@ pub enum Command<'a> {
         /// How long to block.
         #[option(default = Wait::No)]
         wait: Wait,
+        /// Whether the reply tells what has come of the work.
+        #[letter(1)]
+        #[option(RESULT_WANTED)]
+        result: bool,
     },
     /// Starts deliveries of tasks from these queues, one delivery for each credit.
     #[command(

@@ -150,7 +150,7 @@ pub struct Seen<'s> {
 }
 
 /// All fields of a task: first those of replies, in their order, then those that are only exported.
-pub static TASK: [Field; 49] = [
+pub static TASK: [Field; 50] = [
     Field::of("queue", FieldKind::Bytes, "name; for a task in a lane the topic", |it| {
         Value::Bytes(&it.task.queue)
     })
@@ -432,6 +432,19 @@ pub static TASK: [Field; 49] = [
     .carried(35, |draft, value| draft.is_parked = value == Value::Truth(true))
     .carried_as("parked")
     .usually(Value::Truth(false)),
+    Field::of(
+        "result",
+        FieldKind::Bytes,
+        "what has come of the work, if it is finished and its holder said that",
+        |it| bytes(it.task.progress.result()),
+    )
+    .carried(39, |draft, value| {
+        let result = value.bytes().map(Bytes::from);
+        if result.is_some() && !draft.task.progress.state.kind().is_finished() {
+            draft.misplace("result");
+        }
+        draft.trace.result = result;
+    }),
     Field::of(
         "attempts_max",
         FieldKind::NumberOrNone,

@@ -49,6 +49,15 @@ pub const PROGRESS_BYTES_MAX: usize = 256;
 /// The largest checkpoint of a task, in bytes.
 pub const CHECKPOINT_BYTES_MAX: usize = 65_536;
 
+/// What is remembered of tasks that have left occupies at most this many bytes.
+pub const ENDINGS_BYTES_MAX: usize = 16 << 20;
+
+/// What is remembered of a task that has left, in bytes, without its texts.
+pub const ENDING_OVERHEAD_BYTES: usize = 48;
+
+/// The most bytes that are remembered of the reason of a task that has left.
+pub const ENDING_REASON_BYTES_MAX: usize = 100;
+
 /// The most tasks that one request moves to another queue.
 pub const MOVED_MAX: u32 = 10_000;
 
@@ -192,6 +201,9 @@ pub struct Limits {
     /// The most windows of unique tasks that may outlive their tasks. A put that would open another
     /// one is refused with BUSY meanwhile.
     pub unique_max: u64,
+    /// Of how many tasks that have left it is remembered what became of them. The oldest are
+    /// forgotten first, also when what is remembered reaches [`ENDINGS_BYTES_MAX`].
+    pub endings_max: usize,
     /// The most lanes of one topic. One more is refused with BUSY. All copies of a publication
     /// enter in one step, which this bounds.
     pub topic_lanes_max: usize,
@@ -210,6 +222,7 @@ impl Default for Limits {
             queues_per_client_max: 1_024,
             queue_linger: Span::from_ms(600_000),
             unique_max: 1_000_000,
+            endings_max: 100_000,
             topic_lanes_max: 10_000,
             lingering_queues_max: 10_000,
         }

@@ -6,6 +6,7 @@ use crate::facts::{Destination, Joining};
 use crate::fields::Value;
 use crate::limits::PAGE_DEFAULT;
 use crate::names::QueueName;
+use crate::outcome::Outcome;
 use crate::task::{Bytes, ClientId, StateKind, TaskId};
 use crate::time::{Span, Timestamp};
 
@@ -108,6 +109,22 @@ pub struct Explanation {
     /// How long it takes until it is handed out, if the last minute tells.
     #[letter(4)]
     pub eta: Option<Eta>,
+}
+
+/// What became of a task that has left its queue.
+#[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+pub struct Ending {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When it left.
+    pub at: Timestamp,
+    /// Why it failed last, if that was said, cut at
+    /// [`ENDING_REASON_BYTES_MAX`](crate::limits::ENDING_REASON_BYTES_MAX) bytes.
+    #[letter(1)]
+    pub reason: Option<Bytes>,
+    /// The queue in which it is now, and its id there, if it became a dead letter or was moved.
+    #[letter(2)]
+    pub became: Option<(Bytes, TaskId)>,
 }
 
 /// How long something takes, as far as that can be told.
@@ -256,6 +273,9 @@ pub enum Reason {
     /// It is the next to be handed out.
     #[letter(11)]
     Next,
+    /// It has left.
+    #[letter(22)]
+    Ended(Ending),
 }
 
 impl Reason {
@@ -282,6 +302,7 @@ impl Reason {
             Self::ShareTurn { .. } => "share-turn",
             Self::NoConsumer => "no-consumer",
             Self::Next => "next",
+            Self::Ended(_) => "ended",
         }
     }
 }
@@ -335,6 +356,7 @@ impl Reason {
             Self::ShareTurn { share, ahead } => {
                 vec![("share", Value::Bytes(share)), ("ahead", Value::Number(*ahead))]
             }
+            Self::Ended(ending) => ending.details(),
             Self::Held
             | Self::Expired
             | Self::Paused
@@ -342,6 +364,23 @@ impl Reason {
             | Self::NoConsumer
             | Self::Next => Vec::new(),
         }
+    }
+}
+
+impl Ending {
+    /// What it says.
+    #[must_use]
+    pub fn details(&self) -> Vec<(&'static str, Value<'_>)> {
+        let Self { outcome, at, reason, became } = self;
+        let reason = reason.as_ref().map_or(Value::Missing, |reason| Value::Bytes(reason));
+        let became = became.as_ref();
+        vec![
+            ("outcome", Value::Bytes(outcome.word().as_bytes())),
+            ("at", Value::Moment(*at)),
+            ("reason", reason),
+            ("queue", became.map_or(Value::Missing, |(queue, _)| Value::Bytes(queue))),
+            ("id", became.map_or(Value::Missing, |(_, id)| Value::Id(id))),
+        ]
     }
 }
 

@@ -8,7 +8,7 @@ use std::num::NonZeroU64;
 
 use crate::export::Exported;
 use crate::fanout::MemberFigures;
-use crate::looking::{Explanation, LeasePlace, LeaseShown};
+use crate::looking::{Ending, Explanation, LeasePlace, LeaseShown};
 use crate::named_limits::LimitShown;
 pub use crate::outcome::Outcome;
 pub use crate::refusal::{Refusal, RefusalKind};
@@ -172,6 +172,9 @@ pub enum Reply {
     /// The task of the requested id, if there is one.
     #[letter(9)]
     Task(Option<Box<TaskRecord>>),
+    /// There is no task of the requested id any more. This became of it.
+    #[letter(30)]
+    Ended(Box<Ending>),
     /// Why a task is not handed out.
     #[letter(10)]
     Explained(Box<Explanation>),
@@ -259,7 +262,27 @@ pub enum Reply {
     /// A limit that several queues use together.
     #[letter(28)]
     Limit(Box<LimitShown>),
+    /// An answer about how a task ended, and what has come of the work, if that was said.
+    #[letter(29)]
+    WithResult {
+        /// The answer.
+        reply: Box<Self>,
+        /// The result.
+        #[letter(1)]
+        result: Option<Bytes>,
+    },
     /// The request could not be granted, and nothing has changed.
     #[letter(26)]
     Refused(Refusal),
+}
+
+impl Reply {
+    /// The reply without the result that may go with it.
+    #[must_use]
+    pub fn bare(&self) -> &Self {
+        match self {
+            Self::WithResult { reply, .. } => reply,
+            other => other,
+        }
+    }
 }

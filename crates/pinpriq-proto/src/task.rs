@@ -267,6 +267,8 @@ pub struct Trace {
     pub progress_text: Option<Bytes>,
     /// How far the work has come, for who takes it next. It is not empty.
     pub checkpoint: Option<Bytes>,
+    /// What has come of the work, for a finished task.
+    pub result: Option<Bytes>,
 }
 
 /// What is known of a taken task that was cancelled.
@@ -566,6 +568,20 @@ impl Progress {
         self.trace.as_ref()?.checkpoint.as_ref()
     }
 
+    /// What has come of the work, if it is finished and that was said.
+    #[must_use]
+    pub fn result(&self) -> Option<&Bytes> {
+        self.trace.as_ref()?.result.as_ref()
+    }
+
+    /// The bytes of its checkpoint and its result.
+    #[must_use]
+    #[inline]
+    pub fn told_bytes(&self) -> usize {
+        let Some(trace) = &self.trace else { return 0 };
+        [&trace.checkpoint, &trace.result].into_iter().flatten().map(|told| told.len()).sum()
+    }
+
     /// The bytes of its checkpoint.
     #[must_use]
     pub fn checkpoint_bytes(&self) -> usize {
@@ -628,6 +644,7 @@ impl Trace {
         cancelled: None,
         progress_text: None,
         checkpoint: None,
+        result: None,
     };
 
     /// The trace with this delay and these counts, or none if they say nothing.
@@ -642,10 +659,10 @@ impl Trace {
     #[inline]
     pub fn kept(self) -> Option<Box<Self>> {
         let Self { delay, counts, is_held, aged, ref cancelled, .. } = self;
-        let Self { ref progress_text, ref checkpoint, .. } = self;
+        let Self { ref progress_text, ref checkpoint, ref result, .. } = self;
         let is_any = !delay.is_zero() || !counts.are_none() || is_held || !aged.is_none();
         let is_on_its_way = cancelled.is_some() || progress_text.is_some() || checkpoint.is_some();
-        (is_any || is_on_its_way).then(|| Box::new(self))
+        (is_any || is_on_its_way || result.is_some()).then(|| Box::new(self))
     }
 }
 

@@ -175,6 +175,7 @@ export const FIELDS = [
   { name: "progress", kind: "text" },
   { name: "checkpoint", kind: "text" },
   { name: "held", kind: "truth" },
+  { name: "result", kind: "text" },
   { name: "attempts_max", kind: "number" },
   { name: "backoff", kind: "span" },
   { name: "backoff_max", kind: "span" },

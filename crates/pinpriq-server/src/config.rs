@@ -259,6 +259,8 @@ limits! {
     lingering_queues_max: usize = 10_000,
     /// The most windows of unique tasks that may outlive their tasks.
     unique_max: u64 = 1_000_000,
+    /// Of how many tasks that have left each shard remembers what became of them.
+    endings_max: usize = 100_000,
     /// The most lanes of one topic.
     topic_lanes_max: usize = 10_000,
 }

@@ -17,6 +17,7 @@ mod cancelling;
 mod capacity;
 mod carrying;
 mod disk_room;
+mod endings;
 mod failure;
 mod gate;
 mod hold;
@@ -171,6 +172,8 @@ pub struct Model {
     pub schedules: BTreeMap<u64, Schedule>,
     /// The windows of unique tasks, by number.
     pub windows: BTreeMap<u64, WindowRecord>,
+    /// What became of the tasks that have left last, the newest last.
+    endings: Vec<endings::Left>,
     /// The rules of their own that shares have, by number.
     pub own_shares: BTreeMap<u64, ShareRecord>,
     /// The limits that several places use together, by number.
@@ -226,6 +229,7 @@ impl Model {
             members: BTreeMap::new(),
             schedules: BTreeMap::new(),
             windows: BTreeMap::new(),
+            endings: Vec::new(),
             own_shares: BTreeMap::new(),
             named_limits: BTreeMap::new(),
             calendars: Arc::new(EveryOnly),
@@ -305,7 +309,7 @@ impl Model {
             Command::Get { queue, id } => {
                 id_fits(id)?;
                 let found = self.find(*queue, id)?;
-                Ok(Some(Reply::Task(found.map(|number| Box::new(self.task(number).clone())))))
+                Ok(Some(self.get(*queue, id, found)))
             }
             Command::Explain { queue, id } => self.explain(*queue, *id),
             Command::Scan(scan) => self.scan(scan),
@@ -330,7 +334,9 @@ impl Model {
             Command::Update(update) => self.update(client, update),
             Command::Move { from, to, count, state } => self.move_tasks(*from, to, *count, *state),
             Command::Redrive { queue, count } => self.redrive(*queue, *count),
-            Command::Await { queue, id, wait } => self.wait_for(client, request, *queue, id, *wait),
+            Command::Await { queue, id, wait, result } => {
+                self.wait_for((client, request), (*queue, id), *wait, *result)
+            }
             Command::Subscribe { queues, member, selection, mode, recall } => {
                 self.subscribe(client, queues, *member, (*selection, *mode), *recall)
             }

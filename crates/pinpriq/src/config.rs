@@ -223,6 +223,7 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
                 .unwrap_or_default(),
             lingering_queues_max: defaults.limits.lingering_queues_max,
             topic_lanes_max: count(settings.topic_lanes_max, bounds.topic_lanes_max),
+            endings_max: count(settings.remember, defaults.limits.endings_max),
             unique_max: settings.unique_max.map_or(defaults.limits.unique_max, Bounded::number),
         },
         watch: server::Watch {
@@ -311,7 +312,10 @@ fn resolve(address: String) -> Result<SocketAddr, Unusable> {
 }
 
 /// Returns a number in the server's type. The bounds of every such setting fit 32 bits.
-fn count<const MAX: u64>(setting: Option<Bounded<MAX>>, default: usize) -> usize {
+fn count<const MAX: u64, const MIN: u64>(
+    setting: Option<Bounded<MAX, MIN>>,
+    default: usize,
+) -> usize {
     const { assert!(MAX <= 0xFFFF_FFFF) };
     setting.map_or(default, |it| usize::try_from(it.number()).unwrap_or(usize::MAX))
 }

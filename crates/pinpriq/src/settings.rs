@@ -310,6 +310,13 @@ settings! {
     /// of memory.
     unique_max: Bounded<1_000_000_000> as "N",
 
+    /// Of how many tasks that have left each shard remembers what became of them [default: 100000]
+    ///
+    /// AWAIT, EXPLAIN and GET over HTTP tell it. It is in memory alone, at most 16 MiB for a shard,
+    /// and the oldest are forgotten first. 0 remembers none.
+    #[arg(allow_hyphen_values = true)]
+    remember: Bounded<10_000_000, 0> as "N",
+
     /// The most members that one topic may have [default: 10000]
     ///
     /// A JOIN of one more is refused with BUSY. One PUBLISH puts a task into the lane of each in

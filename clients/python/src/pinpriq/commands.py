@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from .replies import State
-from .requests.base import Name, Priority, Receipt, Words
+from .requests.base import Done, Name, Priority, Receipt, Words
 from .settings import QueueSettings
 from .spans import Moment, Span
 
@@ -119,19 +119,21 @@ def put(
     room: Span | None = None,
     unique: Name | None = None,
     state: State | None = None,
+    result: bool = False,
     **options: Unpack[PutOptions],
 ) -> Words:
     """Puts a task into a queue.
 
     The reply: the id; with WAIT the id and the outcome; with UNIQUE the id, whether it is new (1
-    or 0), and with WAIT the outcome.
+    or 0), and with WAIT the outcome; with RESULT the result last.
 
     `room`: how long to wait for room in a full queue.
     `unique`: no second task is put with this key while the first is unfinished.
     `state`: the task is buried at once.
+    `result`: what has come of the work is part of the answer, as its last element.
     """
     words = Words("PUT", queue, payload).wait("WAIT", wait).span("ROOM", room)
-    words.option("UNIQUE", unique).state("STATE", state)
+    words.option("UNIQUE", unique).state("STATE", state).switch("RESULT", result)
     return words.options(options, PutOptions, OPTIONS)
 
 
@@ -156,7 +158,7 @@ def take(
     count: int | None = None,
     wait: Span | None = None,
     meta: bool = False,
-    done: Iterable[tuple[Name, Receipt]] = (),
+    done: Iterable[Done] = (),
     member: Name | None = None,
     **options: Unpack[TakeOptions],
 ) -> Words:
@@ -165,10 +167,11 @@ def take(
     The reply: an array of tasks, empty if there are none.
 
     `count`: at most this many.
-    `done`: tasks to acknowledge in the same step, each by its queue and receipt.
+    `done`: tasks to acknowledge in the same step, each by its queue and receipt, and RESULT after
+    them.
     """
     words = Words("TAKE").names(queues).option("COUNT", count).wait("WAIT", wait)
-    words.switch("WITHMETA", meta).pairs("DONE", done).option("MEMBER", member)
+    words.switch("WITHMETA", meta).done("DONE", done).option("MEMBER", member)
     return words.options(options, TakeOptions, OPTIONS)
 
 
@@ -255,15 +258,18 @@ def ack(
     *receipts: Receipt,
     id: Name | None = None,
     payload: bytes | None = None,
+    result: Name | None = None,
     member: Name | None = None,
     **options: Unpack[AckOptions],
 ) -> Words:
     """Finishes taken tasks.
 
     The reply: OK; for several receipts an array of OK or error, one for each.
+
+    `result`: what has come of the work, for who waits for the task or looks at it later.
     """
     words = Words("ACK", queue).holders(receipts, id).option("PAYLOAD", payload)
-    words.option("MEMBER", member)
+    words.option("RESULT", result).option("MEMBER", member)
     return words.options(options, AckOptions, OPTIONS)
 
 
@@ -664,13 +670,23 @@ def cancel(
     return words.options(options, CancelOptions, OPTIONS)
 
 
-def await_(queue: Name, id: Name, *, wait: Span | None = None, member: Name | None = None) -> Words:
+def await_(
+    queue: Name,
+    id: Name,
+    *,
+    wait: Span | None = None,
+    result: bool = False,
+    member: Name | None = None,
+) -> Words:
     """Waits until a task is finished.
 
     The reply: the outcome (acked, buried, expired, killed, dead, evicted, moved, cancelled,
-    timeout) and the state.
+    timeout) and the state; with RESULT the result last.
+
+    `result`: what has come of the work is part of the answer, as its last element.
     """
-    return Words("AWAIT", queue, id).wait("WAIT", wait).option("MEMBER", member)
+    words = Words("AWAIT", queue, id).wait("WAIT", wait).switch("RESULT", result)
+    return words.option("MEMBER", member)
 
 
 def start(queue: Name, *receipts: Name, member: Name | None = None) -> Words:

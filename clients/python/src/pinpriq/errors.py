@@ -179,6 +179,11 @@ class StoreFailed(Refused, words="STORE"):
     """`STORE`: the disk failed, and nothing can be changed."""
 
 
+#: What an acknowledgement with a result is refused with if the same one without could be granted:
+#: it is too large, there is no room for it, or the server is too old.
+RESULT_REFUSED = (TooLarge, Busy, BadArgument, BadRequest)
+
+
 def refusal(kind: str, message: str, repeated: bool = False) -> Refused:
     """Return the exception for a refusal. An unknown kind is a plain `Refused`."""
     refused = Refused.by_word.get(kind, Refused)(kind, message, repeated)

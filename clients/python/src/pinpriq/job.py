@@ -13,6 +13,8 @@ from typing import Any
 PROGRESS_BYTES_MAX = 256
 #: The largest checkpoint, in bytes.
 CHECKPOINT_BYTES_MAX = 65_536
+#: The largest result that any server takes, in bytes. Most take a MiB, as of a payload.
+RESULT_BYTES_MAX = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,10 @@ def rate_of(shown: Any) -> tuple[int, float] | None:
     return int(count), int(ms) / 1000
 
 
-def put(unique: bool, waits: bool, always_new: bool) -> Callable[[Any], Put]:
-    """Return the parser for the reply to a put with these options.
+def put(
+    unique: bool, waits: bool, always_new: bool, serialiser: Serialiser | None = None
+) -> Callable[[Any], Put]:
+    """Return the parser for the reply to a put with these options. One that waits asks for results.
 
     With `always_new` the unique key is of this put alone. Then a duplicate is the put itself,
     whose first reply was lost.
@@ -74,8 +76,10 @@ def put(unique: bool, waits: bool, always_new: bool) -> Callable[[Any], Put]:
         if not unique and not waits:
             return Put(text(reply), True)
         new = True if always_new or not unique else flag(reply[1])
-        outcome = reply[-1] if waits else None
-        return Put(text(reply[0]), new, None if outcome is None else Outcome(text(outcome)))
+        if not waits:
+            return Put(text(reply[0]), new)
+        outcome = None if reply[-2] is None else Outcome(text(reply[-2]))
+        return Put(text(reply[0]), new, outcome, result_bytes=reply[-1], serialiser=serialiser)
 
     return parse
 
@@ -167,9 +171,11 @@ def deadline(reply: Any) -> datetime | None:
     return moment_of(reply)
 
 
-def awaited(reply: Any) -> Awaited:
-    """Return how a task ended."""
-    return Awaited(Outcome(text(reply[0])), state(reply[1]))
+def awaited(serialiser: Serialiser) -> Callable[[Any], Awaited]:
+    """Return the parser for how a task ended, and what came of the work."""
+    return lambda reply: Awaited(
+        Outcome(text(reply[0])), state(reply[1]), result_bytes=reply[2], serialiser=serialiser
+    )
 
 
 def explanation(reply: Any) -> Explanation:

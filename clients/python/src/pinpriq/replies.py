@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
+from .serialisers import Serialiser
+
 T = TypeVar("T")
 
 
@@ -38,13 +40,34 @@ class Outcome(str, Enum):
     TIMEOUT = "timeout"
 
 
+@dataclass(frozen=True, kw_only=True)
+class WithResult:
+    """What came of the work on a task that was waited for."""
+
+    #: The result as the server has it, or None.
+    result_bytes: bytes | None = None
+    #: What reads the result.
+    serialiser: Serialiser | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def result(self) -> Any:
+        """What came of the work, as the serialiser of the queue reads it, or None.
+
+        None if its worker did not say, or if that was not kept. Raises `SerialisationError`.
+        """
+        if self.result_bytes is None or self.serialiser is None:
+            return self.result_bytes
+        return self.serialiser.load(self.result_bytes)
+
+
 @dataclass(frozen=True)
-class Put:
+class Put(WithResult):
     """What became of a put.
 
     `new` is false for a duplicate: then `id` is that of the first task. With a key that the caller
     gave, that may be the task of this very put, sent again after a lost reply. `outcome` tells how
     the task ended, for a put that waits. It is None if that is unknown, or if the put did not wait.
+    `result` is what came of the work then.
     """
 
     id: str
@@ -65,8 +88,8 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Awaited:
-    """How a task that was awaited ended, and its state."""
+class Awaited(WithResult):
+    """How a task that was awaited ended, its state, and as `result` what came of the work."""
 
     outcome: Outcome
     state: State

@@ -79,6 +79,8 @@ class Task:
     checkpoint: bytes | None = None
     #: Whether it waits in W until it is freed.
     held: bool = False
+    #: What has come of the work, if it is finished and its holder said that.
+    result: bytes | None = None
     #: How often it may fail before it is given up, if its put said that.
     attempts_max: int | Literal["none"] | None = None
     #: How long it waits after its first failure, if its put said that.

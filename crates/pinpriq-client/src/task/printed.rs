@@ -69,6 +69,8 @@ pub struct Task {
     pub checkpoint: Option<Name>,
     /// Whether it waits in W until it is freed.
     pub held: bool,
+    /// What has come of the work, if it is finished and its holder said that.
+    pub result: Option<Name>,
     /// How often it may fail before it is given up, if its put said that.
     pub attempts_max: Option<Own<u64>>,
     /// How long it waits after its first failure, if its put said that.
@@ -112,6 +114,7 @@ impl Task {
             progress: map.name("progress"),
             checkpoint: map.name("checkpoint"),
             held: map.truth("held").unwrap_or_default(),
+            result: map.name("result"),
             attempts_max: map.own_number("attempts_max"),
             backoff: map.own_span("backoff"),
             backoff_max: map.span("backoff_max"),

@@ -3,8 +3,46 @@
 use std::error::Error;
 use std::time::Duration;
 
-/// What a function returns: `Ok` if the job is done.
-pub type Outcome = Result<(), Failure>;
+/// What a function returns: `Ok` if the job is done, with what has come of the work if that is to
+/// be told.
+pub type Outcome<T = ()> = Result<T, Failure>;
+
+/// What has come of the work on a job, as bytes. `()` and `None` say nothing.
+///
+/// Who waits for the task gets it, and a task that is kept has it. If it is larger than a payload
+/// may be, or the server has no room for it, the job is acknowledged without.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Returned(pub(super) Option<Vec<u8>>);
+
+impl From<()> for Returned {
+    fn from((): ()) -> Self {
+        Self(None)
+    }
+}
+
+impl From<Vec<u8>> for Returned {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Some(bytes))
+    }
+}
+
+impl From<String> for Returned {
+    fn from(text: String) -> Self {
+        Self(Some(text.into_bytes()))
+    }
+}
+
+impl From<&str> for Returned {
+    fn from(text: &str) -> Self {
+        Self(Some(text.as_bytes().to_vec()))
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Returned {
+    fn from(result: Option<T>) -> Self {
+        result.map_or(Self(None), Into::into)
+    }
+}
 
 /// Why a job is not done, and what shall become of it.
 ///

@@ -13,7 +13,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::ahead::{self, Ending};
 use super::held::Held;
 use super::policy::Policy;
-use super::{Failure, Happening, Outcome, Worker};
+use super::{Failure, Happening, Outcome, Returned, Worker};
 use crate::attempts::jittered;
 use crate::clock::{now, pause};
 use crate::error::Error;
@@ -244,7 +244,10 @@ impl Crew {
             span.note_cancelled();
         }
         match outcome {
-            Ok(()) => {
+            Ok(Returned(returned)) => {
+                if let Some(result) = returned {
+                    job.note_returned(result);
+                }
                 let is_due = !job.is_settled() && self.held.note_ending(&job);
                 // The next job need not wait for the reply about this one.
                 let is_left = match place {
@@ -277,7 +280,7 @@ impl Crew {
     }
 
     /// Calls the function. A panic is a failure.
-    async fn call(&self, job: &Job, span: &Attempt) -> Outcome {
+    async fn call(&self, job: &Job, span: &Attempt) -> Outcome<Returned> {
         let source = (job.queue.clone(), job.member.clone());
         let Some(function) = self.worker.functions.get(&source) else {
             // A queue of an older configuration of this worker cannot be taken from.
@@ -299,7 +302,7 @@ impl Crew {
     }
 
     pub(super) async fn acknowledge(&self, job: &Job) {
-        match job.ack().await {
+        match job.ack_returned().await {
             Ok(()) => {}
             Err(error) if error.is("STALE") => {
                 tracing::info!("the lease of {} had ended before it was acknowledged", job.id);

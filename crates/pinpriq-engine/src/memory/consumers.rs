@@ -11,7 +11,7 @@ use crate::memory::slots::QueueSlot;
 use pinpriq_proto::command::{Selection, TakeMode};
 use pinpriq_proto::limits::WAIT_OVERHEAD_BYTES;
 use pinpriq_proto::reply::{Outcome, Reply};
-use pinpriq_proto::task::{ClientId, RequestId, TaskId};
+use pinpriq_proto::task::{Bytes, ClientId, RequestId, StateKind, TaskId};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::unique::{Awaited, PutUnique};
 
@@ -97,6 +97,23 @@ pub(crate) struct Awaiter {
     pub(crate) until: Option<Timestamp>,
     /// For a put: what to return with the outcome.
     pub(crate) put: Option<PutAwaited>,
+    /// Whether the reply tells what has come of the work.
+    pub(crate) wants_result: bool,
+}
+
+/// How a task has ended, for those who wait for that.
+#[derive(Clone, Debug)]
+pub(crate) struct Ended {
+    pub(crate) outcome: Outcome,
+    /// Its state; `None` if it has left its queue.
+    pub(crate) state: Option<StateKind>,
+    /// What has come of the work, if that was said.
+    pub(crate) result: Option<Bytes>,
+}
+
+/// A reply, with what has come of the work if that is wanted.
+pub(crate) fn with_result(reply: Reply, is_wanted: bool, result: Option<Bytes>) -> Reply {
+    if is_wanted { Reply::WithResult { reply: Box::new(reply), result } } else { reply }
 }
 
 /// What a put returns with the outcome of its task.

@@ -544,6 +544,13 @@ impl Task {
         own.unwrap_or_else(|| TaskId::Number(self.number()))
     }
 
+    /// Its number, if that is its id and it has no reason.
+    #[inline]
+    pub(crate) fn plain_number(&self) -> Option<u64> {
+        let is_plain = |besides: &Besides| besides.own_id.is_none() && besides.reason().is_none();
+        self.besides.as_deref().is_none_or(is_plain).then(|| self.number())
+    }
+
     /// Its place in the order of selection, if it has a priority.
     pub(crate) fn rank(&self) -> Option<Rank> {
         self.priority().map(|priority| (priority, self.seq()))

@@ -38,6 +38,7 @@ pub(crate) struct KeptPut {
     ttl: TimeToLive,
     id: Option<Bytes>,
     wait: Option<Wait>,
+    result: bool,
     unique: Option<(Bytes, Option<Span>, OnDuplicate)>,
 }
 
@@ -62,6 +63,7 @@ impl KeptPut {
             ttl: put.ttl,
             id: put.id.map(Into::into),
             wait: put.wait,
+            result: put.result,
             unique: put.unique.map(|it| (it.key.into(), it.window, it.on_duplicate)),
         }
     }
@@ -77,6 +79,7 @@ impl KeptPut {
             ttl: self.ttl,
             id: self.id.as_deref(),
             wait: self.wait,
+            result: self.result,
             unique: unique.map(|(key, window, on_duplicate)| Unique {
                 key,
                 window: *window,

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
 
 use crate::memory::consumers::{ConsumerId, Ticket};
+use crate::memory::endings::NamePlace;
 use crate::memory::gate::{FormerGate, Gate};
 use crate::memory::indexes::Indexes;
 use crate::memory::lingering::{Entry, FORGOTTEN_PER_CALL, InUse, Lingering};
@@ -42,6 +43,8 @@ pub(crate) struct Queue {
     pub(crate) lane: Option<Box<Lane>>,
     /// Changes whenever the queue is emptied at once; see [`crate::memory::tasks::Task::epoch`].
     pub(crate) epoch: u32,
+    /// Where its name was last among those of endings.
+    pub(crate) remembered_as: NamePlace,
     /// Whether it exists even when empty.
     pub(crate) created: bool,
     pub(crate) settings: Settings,
@@ -416,6 +419,7 @@ impl Queues {
             is_tube: lane.is_none() && is_tube_name(&name),
             found: 0,
             deletes: 0,
+            remembered_as: NamePlace::default(),
             name,
             lane,
             epoch: self.next_epoch(),

@@ -6,15 +6,16 @@ use std::collections::BTreeMap;
 use crate::fanout::publications::Published;
 use crate::issued;
 use crate::memory::bucket::Bucket;
+use crate::memory::consumers::Ended;
+use crate::memory::endings;
 use crate::memory::packed::Task;
 use crate::memory::payloads::Kept;
 use crate::memory::queues::FormerQueue;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::memory::windows::Window;
 use crate::report::Mark;
-use pinpriq_proto::reply::Outcome;
 use pinpriq_proto::stats::Counters;
-use pinpriq_proto::task::{Bytes, StateKind};
+use pinpriq_proto::task::Bytes;
 use pinpriq_proto::time::Timestamp;
 
 /// The notes of one transaction. Whatever is noted twice stays as it was noted first.
@@ -40,6 +41,8 @@ pub(crate) struct UndoLog {
     pub(crate) totals: Counters,
     /// See [`crate::Engine::bytes`].
     pub(crate) bytes: u64,
+    /// The endings that were remembered.
+    pub(crate) endings: endings::Mark,
     /// The numbers that were issued.
     pub(crate) issued: issued::Mark,
     pub(crate) report: Mark,
@@ -48,7 +51,7 @@ pub(crate) struct UndoLog {
     /// The payloads that no task uses if the transaction is not undone.
     pub(crate) forgotten: Vec<Kept>,
     /// What awaiters have to receive.
-    pub(crate) told: Vec<(u64, Outcome, Option<StateKind>)>,
+    pub(crate) told: Vec<(u64, Ended)>,
     /// The queues that may be unneeded.
     pub(crate) untidied: Vec<QueueSlot>,
     /// The new tasks that live only for this instant.
@@ -57,8 +60,8 @@ pub(crate) struct UndoLog {
 
 impl UndoLog {
     /// Tells the awaiters of a task at the end.
-    pub(crate) fn tell_later(&mut self, number: u64, outcome: Outcome, state: Option<StateKind>) {
-        self.told.push((number, outcome, state));
+    pub(crate) fn tell_later(&mut self, number: u64, ended: Ended) {
+        self.told.push((number, ended));
     }
 
     /// Removes a queue at the end, if it is not needed then.

@@ -104,7 +104,7 @@ impl Engine {
     fn free(&mut self, slot: Slot) {
         let task = self.remove_from_memory(slot);
         self.forget_lease(&task);
-        self.tell_watchers(None, task.number(), (Outcome::Killed, None));
+        self.tell_watchers(None, &task, Outcome::Killed);
     }
 
     fn forget_lease(&mut self, task: &Task) {

@@ -43,7 +43,7 @@ impl Engine {
         done: &[Done<'_>],
     ) -> Result<(), Refusal> {
         let mut held: Vec<Slot> = Vec::with_capacity(done.len());
-        for Done { queue, receipt } in done {
+        for Done { queue, receipt, result } in done {
             let lease = Held { queue: (*queue).into(), by: HeldBy::Receipt(*receipt) };
             let (slot, _) = self.hold(client, lease, Operation::Ack)?;
             if held.contains(&slot) {
@@ -51,9 +51,16 @@ impl Engine {
                 let sentence = format!("the task {id} in {queue} is named twice");
                 return Err(Refusal::new(RefusalKind::Stale, sentence));
             }
+            if let Some(result) = result {
+                self.check_payload(result)?;
+                self.check_finish(slot, None, (None, Some(result)))?;
+            }
             held.push(slot);
         }
-        for slot in held {
+        for (slot, done) in held.into_iter().zip(done) {
+            if let Some(result) = done.result {
+                self.note_result(slot, None, result);
+            }
             self.finish(slot, Operation::Ack(By::Receipt), None);
         }
         // The reply must wait for the acks.

@@ -22,9 +22,16 @@ impl Engine {
     pub(crate) fn explain(&mut self, queue: QueueName<'_>, id: Option<&[u8]>) -> Answered {
         let explanation = if let Some(id) = id {
             check_id(id)?;
-            let slot = self.find_task(queue, id)?.ok_or_else(|| not_found(queue, id))?;
-            self.note_openings(self.tasks[slot].queue);
-            self.explain_task(slot)
+            if let Some(slot) = self.find_task(queue, id)? {
+                self.note_openings(self.tasks[slot].queue);
+                self.explain_task(slot)
+            } else {
+                let ending = self.ending_of(queue, id);
+                let (id, ending) = ending.ok_or_else(|| not_found(queue, id))?;
+                let (id, since) = (Some(id), Some(ending.at));
+                let reasons = vec![Reason::Ended(ending)];
+                Explanation { id, since, reasons, ..Explanation::default() }
+            }
         } else {
             let found = self.find_queue(queue)?;
             if let Some(slot) = found {

@@ -122,7 +122,8 @@ impl Engine {
                 continue;
             }
             let task = &self.tasks[slot];
-            page.bytes += task.payload_bytes() + task.checkpoint().map_or(0, |it| it.len());
+            let told = [task.checkpoint(), task.result()].into_iter().flatten();
+            page.bytes += task.payload_bytes() + told.map(|told| told.len()).sum::<usize>();
             let window = self.windows.one(task.number()).map(|window| window.record.until);
             let until = window.filter(|until| *until > self.now);
             page.exported.ends.extend(until.map(|until| (task.number(), until)));

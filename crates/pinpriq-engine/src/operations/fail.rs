@@ -188,6 +188,7 @@ impl Engine {
             task.set_failures(0);
             task.set_reason(reason.map(Bytes::from));
             task.forget_retries();
+            task.set_result(None);
             task.set_origin(Some(Box::new(origin)));
         });
     }

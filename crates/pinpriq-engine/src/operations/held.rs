@@ -27,6 +27,9 @@ impl Engine {
         if let Some(payload) = ack.payload {
             self.check_payload(payload)?;
         }
+        if let Some(result) = ack.result {
+            self.check_payload(result)?;
+        }
         let (slot, by) = self.hold(client, ack.held, Operation::Ack)?;
         self.check_spent(slot, ack.cost)?;
         let queue = &self.queues[self.tasks[slot].queue];
@@ -39,14 +42,16 @@ impl Engine {
                 ),
             ));
         }
+        if ack.payload.is_some() || ack.result.is_some() {
+            self.check_finish(slot, ack.zombie, (ack.payload, ack.result))?;
+        }
         if let Some(payload) = ack.payload {
-            let stays = ack.zombie.is_some() || queue.settings.after_ack != AfterAck::Delete;
-            if stays {
-                self.check_growth(slot, Some(payload), None)?;
-            }
             self.set_payload(slot, payload);
         }
         self.note_spent(slot, ack.cost);
+        if let Some(result) = ack.result {
+            self.note_result(slot, ack.zombie, result);
+        }
         self.finish(slot, Operation::Ack(by), ack.zombie);
         Ok(Some(Reply::Done))
     }

@@ -152,6 +152,7 @@ impl Engine {
         self.moment("the TTR", record.terms.ttr.unwrap_or(Span::ZERO))?;
         check_reason(record.progress.reason.as_deref())?;
         check_checkpoint(record.progress.checkpoint().map(|it| &**it))?;
+        record.progress.result().map_or(Ok(()), |result| self.check_payload(result))?;
         record.unique().map_or(Ok(()), |key| check_unique_key(key))?;
         if let Some(Origin { queue, id, .. }) = record.origin() {
             check_name("queue name", queue)?;
@@ -323,7 +324,7 @@ fn content_of(record: &TaskRecord) -> usize {
     let origin = record.origin().map_or(0, Origin::bytes);
     let scheduled = record.scheduled().map_or(0, |scheduled| scheduled.schedule.len());
     let unique = record.unique().map_or(0, |key| key.len() + UNIQUE_OVERHEAD_BYTES);
-    let texts = reason + record.progress.checkpoint_bytes();
+    let texts = reason + record.progress.told_bytes();
     record.payload.len() + record.terms.bytes() + texts + origin + scheduled + unique
 }
 

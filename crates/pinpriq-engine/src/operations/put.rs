@@ -11,7 +11,7 @@ use crate::operations::arguments::{
 use crate::operations::held::be_buried;
 use crate::operations::ids::{can_have, uuid_v7};
 use crate::transition::Operation;
-use pinpriq_proto::command::{Delay, Put, TimeToLive, Wait};
+use pinpriq_proto::command::{Delay, Put, QueueName, TimeToLive, Wait};
 use pinpriq_proto::limits::{
     ID_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES, given_id_bytes, put_bytes,
 };
@@ -107,7 +107,8 @@ impl Engine {
         let unique = put.unique.map(|_| true);
         match (put.wait, unique) {
             (Some(wait), _) => {
-                self.await_put(client, request, number, PutAwaited { id, unique }, wait);
+                let awaited = PutAwaited { id, unique };
+                self.await_put(client, request, number, awaited, (wait, put.result));
             }
             (None, None) => self.reply(client, request, Reply::Put(id)),
             (None, Some(new)) => {
@@ -228,6 +229,9 @@ impl Engine {
         task.set_since(self.now);
         self.age_as_before(queue, &mut task);
         self.refund(queue, task.cost());
+        let lane = self.queues[queue].lane_name().map(|lane| lane.member.clone());
+        let name = self.queues[queue].name.clone();
+        self.forget_ending(QueueName { name: &name, member: lane.as_deref() }, &task.id());
         let slot = self.enter(task, Operation::PutBack);
         self.uncharge_turn(self.charged(slot));
         self.expire_if_over(slot);

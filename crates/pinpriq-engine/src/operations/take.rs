@@ -150,6 +150,11 @@ impl Engine {
         let record = self.find_task(queue, id)?.map(|slot| {
             Box::new(self.tasks.record(slot, self.queues[self.tasks[slot].queue].names()))
         });
+        if record.is_none()
+            && let Some((_, ending)) = self.ending_of(queue, id)
+        {
+            return Ok(Some(Reply::Ended(Box::new(ending))));
+        }
         Ok(Some(Reply::Task(record)))
     }
 

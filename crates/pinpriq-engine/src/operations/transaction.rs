@@ -109,6 +109,7 @@ impl Engine {
             copies: 0,
             totals: self.totals.clone(),
             bytes: self.bytes,
+            endings: self.endings.mark(),
             issued: self.issued.mark(),
             report: self.report.so_far(),
             outputs: self.outputs.len(),
@@ -130,10 +131,11 @@ impl Engine {
         for payload in forgotten {
             self.tasks.forget(Some(payload));
         }
-        for (number, outcome, state) in told {
-            self.tell_watchers(None, number, (outcome, state));
+        for (number, ended) in told {
+            self.tell_watchers_of(None, number, ended);
         }
         self.tidy_queues(untidied);
+        self.endings.trim();
         instants
     }
 
@@ -141,6 +143,7 @@ impl Engine {
     /// changed.
     fn undo(&mut self) {
         let Some(log) = self.undo.take() else { return };
+        self.endings.forget_since(log.endings);
         let UndoLog { tasks, queues, publications, windows, .. } = *log;
         let UndoLog { leases, ended, accounts, buckets, forgotten, untidied, .. } = *log;
         for (number, former) in accounts.into_iter().rev() {

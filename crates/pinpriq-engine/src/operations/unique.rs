@@ -7,7 +7,7 @@
 use std::ops::Bound;
 
 use crate::engine::{Answered, Engine};
-use crate::memory::consumers::PutAwaited;
+use crate::memory::consumers::{PutAwaited, with_result};
 use crate::memory::deadlines::Due;
 use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
@@ -120,14 +120,16 @@ impl Engine {
                         self.check_waits(client, WAIT_OVERHEAD_BYTES)?;
                     }
                     let awaited = PutAwaited { id, unique: Some(false) };
-                    self.await_put(client, request, number, awaited, wait);
+                    self.await_put(client, request, number, awaited, (wait, put.result));
                     self.end_replaced(put, unique, slot, number);
                     return Ok(None);
                 }
             }
         };
         let number = slot.map(|slot| self.tasks[slot].number());
-        self.reply(client, request, Reply::PutUnique(PutUnique { id, new: false, awaited }));
+        let reply = Reply::PutUnique(PutUnique { id, new: false, awaited });
+        let wants_result = put.result && awaited != Awaited::No;
+        self.reply(client, request, with_result(reply, wants_result, None));
         if let (Some(slot), Some(number)) = (slot, number) {
             self.end_replaced(put, unique, slot, number);
         }

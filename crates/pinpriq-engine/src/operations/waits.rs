@@ -1,7 +1,7 @@
 //! Requests that wait until a task is finished, and the end of all waits.
 
 use crate::engine::{Answered, Engine};
-use crate::memory::consumers::{Awaiter, AwaiterId, PutAwaited, TakerId};
+use crate::memory::consumers::{Awaiter, AwaiterId, Ended, PutAwaited, TakerId, with_result};
 use crate::memory::deadlines::Due;
 use crate::memory::putters::PutterId;
 use crate::operations::find::not_found;
@@ -9,7 +9,7 @@ use crate::transition::{Answer, Operation, Standing, answer};
 use pinpriq_proto::command::{QueueName, Wait};
 use pinpriq_proto::limits::WAIT_OVERHEAD_BYTES;
 use pinpriq_proto::reply::{Outcome, Reply};
-use pinpriq_proto::task::{ClientId, RequestId, StateKind};
+use pinpriq_proto::task::{ClientId, RequestId};
 use pinpriq_proto::time::Timestamp;
 
 impl Engine {
@@ -18,9 +18,9 @@ impl Engine {
         &mut self,
         client: ClientId,
         request: RequestId,
-        queue: QueueName<'_>,
-        id: &[u8],
+        (queue, id): (QueueName<'_>, &[u8]),
         wait: Wait,
+        wants_result: bool,
     ) -> Answered {
         crate::operations::arguments::check_id(id)?;
         if let Wait::For(span) = wait {
@@ -28,22 +28,34 @@ impl Engine {
         }
         let slot = self.find_task(queue, id)?;
         let standing = slot.map_or(Standing::Absent, |slot| self.standing(slot, client));
-        let Some(slot) = slot else { return Err(not_found(queue, id)) };
-        let kind = self.tasks[slot].kind();
+        let Some(slot) = slot else {
+            let (_, ending) = self.ending_of(queue, id).ok_or_else(|| not_found(queue, id))?;
+            let reply = Reply::Outcome(ending.outcome, None);
+            return Ok(Some(with_result(reply, wants_result, None)));
+        };
+        let task = &self.tasks[slot];
+        let tell = |outcome| {
+            let reply = Reply::Outcome(outcome, Some(task.kind()));
+            Ok(Some(with_result(reply, wants_result, task.result().cloned())))
+        };
         match answer(Operation::Await, standing) {
-            Answer::Tells(outcome) => Ok(Some(Reply::Outcome(outcome, Some(kind)))),
+            Answer::Tells(outcome) => tell(outcome),
             Answer::Blocks => {
                 let until = match wait {
-                    Wait::No => return Ok(Some(Reply::Outcome(Outcome::Timeout, Some(kind)))),
-                    Wait::For(span) if span.is_zero() => {
-                        return Ok(Some(Reply::Outcome(Outcome::Timeout, Some(kind))));
-                    }
-                    Wait::For(span) => Some(self.now.after(span)),
+                    Wait::For(span) if !span.is_zero() => Some(self.now.after(span)),
+                    Wait::No | Wait::For(_) => return tell(Outcome::Timeout),
                     Wait::Forever => None,
                 };
                 self.check_waits(client, WAIT_OVERHEAD_BYTES)?;
                 let number = self.tasks[slot].number();
-                self.add_awaiter(Awaiter { client, request, number, until, put: None });
+                self.add_awaiter(Awaiter {
+                    client,
+                    request,
+                    number,
+                    until,
+                    put: None,
+                    wants_result,
+                });
                 Ok(None)
             }
             other => unreachable!("an await is answered {other:?}"),
@@ -57,7 +69,7 @@ impl Engine {
         request: RequestId,
         number: u64,
         put: PutAwaited,
-        wait: Wait,
+        (wait, wants_result): (Wait, bool),
     ) {
         let until = match wait {
             Wait::No => Some(self.now),
@@ -65,23 +77,25 @@ impl Engine {
             Wait::Forever => None,
         };
         if until == Some(self.now) {
-            self.reply(client, request, put.reply(Outcome::Timeout));
+            let reply = with_result(put.reply(Outcome::Timeout), wants_result, None);
+            self.reply(client, request, reply);
             return;
         }
-        self.add_awaiter(Awaiter { client, request, number, until, put: Some(put) });
+        self.add_awaiter(Awaiter { client, request, number, until, put: Some(put), wants_result });
     }
 
-    pub(crate) fn answer_awaiter(
-        &mut self,
-        awaiter: Awaiter,
-        outcome: Outcome,
-        state: Option<StateKind>,
-    ) {
+    pub(crate) fn answer_awaiter(&mut self, awaiter: Awaiter, ended: &Ended) {
+        let Ended { outcome, state, ref result } = *ended;
+        let wants_result = awaiter.wants_result;
         let reply = match awaiter.put {
             Some(put) => put.reply(outcome),
             None => Reply::Outcome(outcome, state),
         };
-        self.reply(awaiter.client, awaiter.request, reply);
+        self.reply(
+            awaiter.client,
+            awaiter.request,
+            with_result(reply, wants_result, result.clone()),
+        );
     }
 
     /// Removes an awaiter without a reply.
@@ -115,7 +129,7 @@ impl Engine {
         let state = self.live(awaiter.number).map(|slot| self.tasks[slot].kind());
         // If there is no task, the queue was emptied, and this awaiter has not been notified yet.
         let outcome = if state.is_some() { Outcome::Timeout } else { Outcome::Killed };
-        self.answer_awaiter(awaiter, outcome, state);
+        self.answer_awaiter(awaiter, &Ended { outcome, state, result: None });
     }
 
     /// Replies to every blocked request of a client as if its time were up.

@@ -248,7 +248,8 @@ fn mass_expiry_is_spread_over_calls_and_never_seen() {
     let peek = Peek { queue: QUEUE.into(), selection: Selection::DEFAULT, state: None, count: 9 };
     assert_eq!(tasks(ask(&mut engine, over, Command::Peek(peek))), []);
     let get = Command::Get { queue: QUEUE.into(), id: last.as_bytes() };
-    assert_eq!(ask(&mut engine, over, get), Reply::Task(None));
+    let Reply::Ended(ending) = ask(&mut engine, over, get) else { panic!("it has left") };
+    assert_eq!((ending.outcome, ending.at), (Outcome::Expired, over));
     assert_eq!(engine.totals().expired, MANY as u64);
     assert_eq!(engine.poll_timeout(), None);
     engine.check();
@@ -383,7 +384,8 @@ fn emptied_queue_is_freed_bit_by_bit() {
     // Whichever task is freed last, the two awaiters get their replies from two calls at most.
     let wait = Wait::For(Span::from_ms(50));
     for id in ["1", "2"] {
-        let command = Command::Await { queue: QUEUE.into(), id: id.as_bytes(), wait };
+        let command =
+            Command::Await { queue: QUEUE.into(), id: id.as_bytes(), wait, result: false };
         let applied = engine.apply(NOW, ClientId(2), RequestId(1), &command);
         assert_eq!(applied, Applied::Waits);
     }
@@ -414,7 +416,7 @@ fn awaiter_of_an_emptied_queue_hears_killed_whatever_comes_first() {
     let mut engine = started(Limits::default(), NOW);
     ask(&mut engine, NOW, Command::Put(Put::new(QUEUE, b"")));
     let wait = Wait::For(Span::from_ms(5));
-    let command = Command::Await { queue: QUEUE.into(), id: b"1", wait };
+    let command = Command::Await { queue: QUEUE.into(), id: b"1", wait, result: false };
     engine.apply(NOW, ClientId(2), RequestId(1), &command);
     ask(&mut engine, NOW, Command::Queue(QueueCommand::Drop(QUEUE)));
     // Its time is up before the task is freed.

@@ -100,7 +100,7 @@ impl World {
                 let at = self.dice.index(self.held.len());
                 let (queue, receipt) = self.held.swap_remove(at);
                 let held = Held { queue: QUEUES[queue].into(), by: HeldBy::Receipt(receipt) };
-                self.ask(0, &Command::Ack(Ack { held, payload: None, zombie: None, cost: None }));
+                self.ask(0, &Command::Ack(Ack::new(held)));
             }
             90..=92 => {
                 let farewell = Farewell::Ended { unsent: &[] };

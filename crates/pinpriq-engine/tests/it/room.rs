@@ -26,6 +26,7 @@ const LIMITS: Limits = Limits {
     queues_per_client_max: 1_000,
     queue_linger: Span::from_ms(600_000),
     unique_max: 1_000,
+    endings_max: 100,
     topic_lanes_max: 1_000,
     lingering_queues_max: 10_000,
 };
@@ -169,7 +170,7 @@ const WAITING: [(&str, Attack); 2] = [
         target.ask(Command::Subscribe { queues, member: None, selection, mode, recall })
     }),
     ("AWAIT", |target, _| {
-        target.ask(Command::Await { queue: QUEUE, id: b"1", wait: Wait::Forever })
+        target.ask(Command::Await { queue: QUEUE, id: b"1", wait: Wait::Forever, result: false })
     }),
 ];
 

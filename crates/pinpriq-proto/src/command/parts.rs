@@ -32,12 +32,14 @@ pub struct Take<'a> {
 
 /// A lease whose task is done, see [`Command::TakeDone`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
-#[letter(closed)]
 pub struct Done<'a> {
     /// The queue of the task, or the topic of its lane.
     pub queue: &'a [u8],
     /// The proof of the lease.
     pub receipt: Receipt,
+    /// What has come of the work, if that is said.
+    #[letter(1)]
+    pub result: Option<&'a [u8]>,
 }
 
 /// Whether what is taken is leased.
@@ -201,6 +203,9 @@ pub struct Ack<'a> {
     /// What the task did cost, if that is said.
     #[letter(3)]
     pub cost: Option<u32>,
+    /// What has come of the work, if that is said.
+    #[letter(4)]
+    pub result: Option<&'a [u8]>,
 }
 
 /// See [`Command::Release`].
@@ -361,7 +366,7 @@ impl<'a> Ack<'a> {
     /// An ack without options.
     #[must_use]
     pub const fn new(held: Held<'a>) -> Self {
-        Self { held, payload: None, zombie: None, cost: None }
+        Self { held, payload: None, zombie: None, cost: None, result: None }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::limits::{ATTEMPTS_MAX, BACKOFF_MS_MAX};
 use crate::request::fault::Fault;
 use crate::request::options::{
     AT, ATTEMPTS, BACKOFF, BACKOFFMAX, COST, DELAY, HEADERS, HELD, ID, KEY, ONDUP, Opt, PRIORITY,
-    REASON, ROOM, SHARE, STATE_BURIED, TTL, TTR, UNIQUE, WAIT, WINDOW,
+    REASON, RESULT_WANTED, ROOM, SHARE, STATE_BURIED, TTL, TTR, UNIQUE, WAIT, WINDOW,
 };
 use crate::request::parts::{Parts, no_value, number, span};
 use crate::task::{COST_USUAL, GivenTerms, Retries, State, Terms};
@@ -39,6 +39,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     ATTEMPTS,
     BACKOFF,
     BACKOFFMAX,
+    RESULT_WANTED,
 ];
 
 /// See [`Command::Put`](super::Command::Put).
@@ -69,6 +70,9 @@ pub struct Put<'a> {
     /// What makes it unique.
     #[letter(7)]
     pub unique: Option<Unique<'a>>,
+    /// Whether the reply to a put that waits tells what has come of the work.
+    #[letter(8)]
+    pub result: bool,
 }
 
 /// How long a new task stays waiting.
@@ -118,6 +122,7 @@ impl<'a> Put<'a> {
             id: None,
             wait: None,
             unique: None,
+            result: false,
         }
     }
 }

@@ -70,6 +70,9 @@ const BACKOFF: u8 = 30;
 /// The longest that it waits after a failure, if not as its queue says.
 const BACKOFF_MAX: u8 = 31;
 
+/// What has come of the work, for a finished task.
+const RESULT: u8 = 32;
+
 /// What an attribute belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
@@ -79,7 +82,7 @@ enum Part {
 }
 
 /// All attributes, in the order in which they are written.
-const ATTRIBUTES: [(u8, Part); 31] = [
+const ATTRIBUTES: [(u8, Part); 32] = [
     (ID, Part::Task),
     (KEY, Part::Terms),
     (TTR, Part::Terms),
@@ -104,6 +107,7 @@ const ATTRIBUTES: [(u8, Part); 31] = [
     (AGEING, Part::Progress),
     (CANCELLED, Part::Progress),
     (CHECKPOINT, Part::Progress),
+    (RESULT, Part::Progress),
     (ORIGIN, Part::Task),
     (SCHEDULED, Part::Task),
     (UNIQUE, Part::Task),
@@ -287,7 +291,7 @@ impl<'a> Attributes<'a> {
                     progress.reason = Some(Arc::from(reason));
                 }
                 BURIAL | DELAY | COUNTS | HELD | START | AGEING | CANCELLED | CHECKPOINT
-                | PROGRESS_TEXT => take_rest(tag, input, progress)?,
+                | RESULT | PROGRESS_TEXT => take_rest(tag, input, progress)?,
                 ORIGIN | SCHEDULED | UNIQUE => take_past(tag, input, &mut found.past)?,
                 SHARED => found.shared = true,
                 _ => match &mut progress.state {
@@ -373,7 +377,10 @@ fn take_rest(tag: u8, input: &mut &[u8], progress: &mut Progress) -> Result<(), 
         CANCELLED | PROGRESS_TEXT if !matches!(progress.state, State::Taken(_)) => {
             return Err(Malformed::OutOfRange("lease"));
         }
-        HELD | START | AGEING | CANCELLED | CHECKPOINT | PROGRESS_TEXT => {
+        RESULT if !progress.state.kind().is_finished() => {
+            return Err(Malformed::OutOfRange("result"));
+        }
+        HELD | START | AGEING | CANCELLED | CHECKPOINT | RESULT | PROGRESS_TEXT => {
             let mut trace = progress.trace.take().map_or(Trace::NONE, |trace| *trace);
             match tag {
                 HELD => trace.is_held = true,
@@ -383,6 +390,7 @@ fn take_rest(tag: u8, input: &mut &[u8], progress: &mut Progress) -> Result<(), 
                     let checkpoint = unusual(take_bytes(input)?, &&b""[..], "checkpoint")?;
                     trace.checkpoint = Some(Arc::from(checkpoint));
                 }
+                RESULT => trace.result = Some(Arc::from(take_bytes(input)?)),
                 PROGRESS_TEXT => {
                     let text = unusual(take_bytes(input)?, &&b""[..], "progress")?;
                     trace.progress_text = Some(Arc::from(text));
@@ -494,6 +502,7 @@ fn put_rest(out: &mut Vec<u8>, progress: &Progress) {
         put_option(out, *deadline, put_moment);
     });
     put_attribute(out, CHECKPOINT, progress.checkpoint(), |out, bytes| put_bytes(out, bytes));
+    put_attribute(out, RESULT, progress.result(), |out, bytes| put_bytes(out, bytes));
 }
 
 #[inline(never)]

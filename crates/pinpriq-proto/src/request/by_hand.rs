@@ -33,10 +33,11 @@ pub const RARE_OF_PUT: u64 = UNIQUE.bit
     | options::HELD.bit
     | options::ATTEMPTS.bit
     | options::BACKOFF.bit
-    | options::BACKOFFMAX.bit;
+    | options::BACKOFFMAX.bit
+    | options::RESULT_WANTED.bit;
 
 /// The options of `ACK` beside the lane.
-const OPTIONS_OF_ACK: u64 = PAYLOAD.bit | ZOMBIE.bit | COST_SPENT.bit;
+const OPTIONS_OF_ACK: u64 = PAYLOAD.bit | ZOMBIE.bit | COST_SPENT.bit | options::RESULT.bit;
 
 /// Reads a put that may have any options.
 #[inline(never)]
@@ -61,7 +62,11 @@ pub fn put<'a>(parts: &'a Parts<'a>, room: &'a Room<'a>) -> Read<'a> {
     };
     let (unique, put) = (unique(parts)?, plain_put(parts)?);
     let terms = Terms::read_all(parts)?;
-    let put = Put { delay: delay.unwrap_or(put.delay), terms, unique, ..put };
+    let result = parts.has(options::RESULT_WANTED);
+    if result && put.wait.is_none() {
+        return Err(Fault::bad("RESULT asks for what comes of the task: give WAIT too"));
+    }
+    let put = Put { delay: delay.unwrap_or(put.delay), terms, unique, result, ..put };
     if let Some(state) = parts.option(STATE_BURIED) {
         if parts::state(state)? != StateKind::Buried {
             let rule = "a task can be put with STATE B, and with no other";
@@ -94,6 +99,7 @@ pub fn plain_put<'a>(parts: &Parts<'a>) -> Result<Put<'a>, Fault> {
         priority: parts.priority()?.or(Some(0)),
         terms: Terms::read_plain(parts)?,
         unique: None,
+        result: false,
     })
 }
 
@@ -204,7 +210,8 @@ pub fn ack_of<'a>(parts: &Parts<'a>) -> Result<Ack<'a>, Fault> {
         return Ok(ack);
     }
     let (payload, zombie) = (parts.option(PAYLOAD), parts.span(ZOMBIE)?);
-    Ok(Ack { payload, zombie, cost: parts.value(COST_SPENT)?, ..ack })
+    let (cost, result) = (parts.value(COST_SPENT)?, parts.option(options::RESULT));
+    Ok(Ack { payload, zombie, cost, result, ..ack })
 }
 
 /// `KICK queue ID id` is DIG, and `KICK queue n` is PLOW with a count.
@@ -285,12 +292,13 @@ pub(crate) fn write(command: &Command<'_>, to: &mut Writing) {
             }
             to.is_unsayable |= done.is_empty() || take.mode == TakeMode::Pop;
         }
-        Command::Ack(Ack { held, payload, zombie, cost }) => {
+        Command::Ack(Ack { held, payload, zombie, cost, result }) => {
             to.word(b"ACK");
             held.write(to);
             to.option(PAYLOAD, payload);
             to.option(ZOMBIE, zombie);
             to.option(COST_SPENT, cost);
+            to.option(options::RESULT, result);
         }
         Command::AckAll { queue, receipts } => {
             write_several(b"ACK", queue, receipts, to);
@@ -332,7 +340,7 @@ fn write_several(word: &[u8], queue: QueueName<'_>, receipts: &[Receipt], to: &m
 }
 
 fn write_put(put: &Put<'_>, to: &mut Writing) {
-    let Put { queue, payload, terms, priority, delay, ttl, id, wait, unique } = *put;
+    let Put { queue, payload, terms, priority, delay, ttl, id, wait, unique, result } = *put;
     to.all(&[b"PUT", queue, payload]);
     terms.write(to);
     to.option(options::PRIORITY, Some(priority).filter(|it| *it != Some(0)));
@@ -349,7 +357,8 @@ fn write_put(put: &Put<'_>, to: &mut Writing) {
     }
     to.option(options::ID, id);
     to.option(options::WAIT, wait);
-    to.is_unsayable |= wait == Some(Wait::No);
+    to.flag(options::RESULT_WANTED, result);
+    to.is_unsayable |= wait == Some(Wait::No) || (result && wait.is_none());
     if let Some(Unique { key, window, on_duplicate }) = unique {
         to.option(UNIQUE, Some(key));
         to.option(WINDOW, window);

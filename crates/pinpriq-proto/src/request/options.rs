@@ -53,7 +53,7 @@ pub const DELAY: Opt = with("DELAY", "ms", "How long the task waits before it ca
 pub const DONE: Opt = with(
     "DONE",
     "queue receipt",
-    "Tasks to acknowledge in the same step, each by its queue and receipt",
+    "Tasks to acknowledge in the same step, each by its queue and receipt, and RESULT after them",
 );
 pub const FOR: Opt = with("FOR", "ms", "How long the pause lasts; without it until it is ended");
 pub const FROM: Opt =
@@ -101,6 +101,14 @@ pub const RECALL: Opt =
 pub const REASON: Opt =
     with("REASON", "text", "Why, for people who look at the task later; at most 1,024 bytes");
 pub const RECEIPT: Opt = with("RECEIPT", "receipt", "The receipt, which a taken task needs");
+pub const RESULT: Opt = with(
+    "RESULT",
+    "bytes",
+    "What has come of the work, for who waits for the task or looks at it later",
+);
+/// Who waits for a task asks for it.
+pub const RESULT_WANTED: Opt =
+    flag("RESULT", "What has come of the work is part of the answer, as its last element");
 pub const ROOM: Opt = with("ROOM", "ms", "How long to wait for room in a full queue");
 pub const SHARE: Opt = with(
     "SHARE",

@@ -89,8 +89,8 @@ impl<'a> Parts<'a> {
     }
 
     /// Adds a task that is done.
-    pub fn add_done(&mut self, queue: &'a [u8], receipt: Receipt) {
-        self.done.push(Done { queue, receipt });
+    pub fn add_done(&mut self, done: Done<'a>) {
+        self.done.push(done);
     }
 
     /// Sorts the words that follow the command.
@@ -248,7 +248,13 @@ impl<'a> Parts<'a> {
             return self.take_headers(rest);
         }
         let [queue, text, others @ ..] = rest else { return Err(self.arity()) };
-        self.done.push(Done { queue, receipt: receipt(text)? });
+        let (result, others) = match others {
+            [word, result, others @ ..] if word.eq_ignore_ascii_case(b"RESULT") => {
+                (Some(*result), others)
+            }
+            _ => (None, others),
+        };
+        self.done.push(Done { queue, receipt: receipt(text)?, result });
         Ok(others)
     }
 

@@ -91,5 +91,6 @@ impl Writing {
     /// Writes a task that is done.
     pub(super) fn done(&mut self, done: &Done<'_>) {
         self.options.extend([b"DONE".to_vec(), done.queue.to_vec(), done.receipt.text()]);
+        self.option(options::RESULT, done.result);
     }
 }

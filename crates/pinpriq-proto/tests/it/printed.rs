@@ -28,13 +28,14 @@ const NAMES: [(&str, &str, &str); 9] = [
 ];
 
 /// Options that the clients give themselves, so that callers of a queue's method do not.
-const OWN: [(&str, &str); 13] = [
+const OWN: [(&str, &str); 14] = [
     ("", "PAYLOAD"),
     ("", "MEMBER"),
     ("", "WITHMETA"),
     ("", "CURSOR"),
     ("", "DONE"),
     ("", "WAIT"),
+    ("", "RESULT"),
     ("PUT", "ROOM"),
     ("PUT", "UNIQUE"),
     ("PUT", "STATE"),

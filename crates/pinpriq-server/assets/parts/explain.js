@@ -55,6 +55,30 @@ const SENTENCES = {
         `${share(it)} has its turn for it.`,
   "no-consumer": () => "No worker waits for a task of this queue at this moment.",
   next: () => "It is the next to leave.",
+  "named-limit": (it) =>
+    it.open_at === undefined
+      ? `The limit “${Name.in(it, "name").shown}” allows ${plural(it.n, "task")} of its queues ` +
+        `to be taken at once, and ${count(it.taken)} are.`
+      : `The limit “${Name.in(it, "name").shown}” goes on ${away(it.open_at)}.`,
+  ended: (it) => {
+    const [queue, reason] = [Name.in(it, "queue"), Name.in(it, "reason")];
+    return (
+      `${ENDINGS[it.outcome] ?? `It has ended: ${it.outcome}`} ${away(it.at)}` +
+      (queue ? `. It is task ${Name.in(it, "id").shown} of ${queue.shown} now` : "") +
+      (reason ? `. Its last reason was “${reason.shown}”.` : ".")
+    );
+  },
+};
+
+// What became of a task that has left.
+const ENDINGS = {
+  acked: "It was acknowledged",
+  cancelled: "It was cancelled",
+  dead: "It became a dead letter",
+  evicted: "It made room for a more urgent one",
+  expired: "Its TTL passed",
+  killed: "It was killed",
+  moved: "It was moved",
 };
 
 const verb = (number, one, more) => (Number(number) === 1 ? one : more);

@@ -30,11 +30,11 @@ export async function task(page, route) {
   async function refresh() {
     const steps = ["tasks", ["id", id]];
     const it = await readOrNull(placePath(place, steps));
-    const why = it && (await readOrNull(placePath(place, [...steps, "explain"])));
+    const why = await readOrNull(placePath(place, [...steps, "explain"]));
     if (page.isOver) return false;
     if (it) tell(it, why);
-    else if (former) leave();
-    return Boolean(it);
+    else if (former || why) leave(why);
+    return Boolean(it || why);
   }
 
   function tell(it, explanation) {
@@ -62,16 +62,17 @@ export async function task(page, route) {
     former = it;
   }
 
-  function leave() {
+  function leave(explanation) {
     gone.hidden = false;
     fill(
       gone,
-      "This task has left its queue: it was finished, removed, expired or moved. What " +
-        "is shown is from before.",
+      "This task has left its queue: it was finished, removed, expired or moved." +
+        (former ? " What is shown is from before." : ""),
     );
     fill(buttons);
     fill(state, badge("X"));
-    fill(why, h("p", { class: "quiet" }, "It has left."));
+    if (explanation) fill(why, explained(explanation, place, { isOfTask: true }));
+    else fill(why, h("p", { class: "quiet" }, "It has left."));
   }
 
   page.show(

@@ -16,13 +16,13 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pinpriq_proto::command::Step;
+use pinpriq_proto::command::{Done, Step};
 use pinpriq_proto::letters::Steps;
 use pinpriq_proto::reply::{Output, RefusalKind};
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::Span;
 
-use self::exchange::{Asked, Content, Exchange, Head, Question};
+use self::exchange::{Asked, AskedDone, Content, Exchange, Head, Question};
 use self::problem::Problem;
 use self::visit::Caller;
 use super::resp::call::{Call, Talk};
@@ -243,8 +243,9 @@ fn parts_of<'a>(asked: &'a Asked, words: &'a [&'a [u8]]) -> Result<Parts<'a>, Fa
     let options = asked.options.iter().map(|(place, value)| (spec.options[*place], &**value));
     let mut parts = Parts::told_apart(spec, words, options);
     parts.by_id = asked.by_id;
-    for (queue, text) in &asked.done {
-        parts.add_done(queue, receipt(text)?);
+    for AskedDone { queue, receipt: text, result } in &asked.done {
+        let (receipt, result) = (receipt(text)?, result.as_deref());
+        parts.add_done(Done { queue, receipt, result });
     }
     Ok(parts)
 }

@@ -215,6 +215,7 @@ pub(crate) fn engine_limits(config: &Config, shards: usize) -> EngineLimits {
         queues_per_client_max: limits.subscriptions_max,
         queue_linger: span_of(limits.queue_linger),
         unique_max: limits.unique_max,
+        endings_max: limits.endings_max,
         topic_lanes_max: limits.topic_lanes_max,
         lingering_queues_max: limits.lingering_queues_max,
         ..EngineLimits::default()

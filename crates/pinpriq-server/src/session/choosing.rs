@@ -11,7 +11,7 @@
 //!
 //! `home::desk::choosing` asks the shards, and decides what is next.
 
-use pinpriq_proto::command::{End, Order, Selection, TakeMode, Wait};
+use pinpriq_proto::command::{Done, End, Order, Selection, TakeMode, Wait};
 use pinpriq_proto::limits::TASKS_PER_ANSWER_MAX;
 use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::task::{Receipt, RequestId, TaskRecord};
@@ -20,6 +20,25 @@ use pinpriq_store::durable::Holds;
 
 use crate::letters::letter::{Part, Piece};
 use crate::sharding::Sharding;
+
+/// What is to be acknowledged before a take, with its own bytes.
+pub(crate) struct KeptDone {
+    queue: Box<[u8]>,
+    receipt: Receipt,
+    result: Option<Box<[u8]>>,
+}
+
+impl KeptDone {
+    pub(crate) fn of(done: &Done<'_>) -> Self {
+        let Done { queue, receipt, result } = *done;
+        Self { queue: queue.into(), receipt, result: result.map(Into::into) }
+    }
+
+    pub(crate) fn done(&self) -> Done<'_> {
+        let Self { queue, receipt, result } = self;
+        Done { queue, receipt: *receipt, result: result.as_deref() }
+    }
+}
 
 /// A take over several shards that is under way.
 pub(crate) struct Choosing {
@@ -65,7 +84,7 @@ pub(crate) struct Share {
     /// The queues that are there: none, if a job is held there, or tasks are acknowledged there.
     pub(crate) queues: Vec<Box<[u8]>>,
     /// The tasks to acknowledge there first, with their queues.
-    pub(crate) done: Vec<(Box<[u8]>, Receipt)>,
+    pub(crate) done: Vec<KeptDone>,
     /// Whether the reply that it owes says what has become of these.
     pub(crate) tells_done: bool,
     /// Whether it owes a reply.

@@ -53,7 +53,7 @@ pub(crate) trait Encode {
 
 /// Whether a reply says that nothing has come of waiting.
 fn is_empty_handed(reply: &Reply) -> bool {
-    match reply {
+    match reply.bare() {
         Reply::Tasks { tasks, .. } => tasks.is_empty(),
         Reply::Outcome(outcome, _) => *outcome == Outcome::Timeout,
         _ => false,
@@ -757,6 +757,9 @@ fn answer_bytes(output: &Output) -> usize {
             shown.name.len() + shown.plan.bytes()
         }
         Output::Reply { reply: Reply::Transaction(replies), .. } => size_of_val(&replies[..]),
+        Output::Reply { reply: Reply::WithResult { result, .. }, .. } => {
+            result.as_ref().map_or(0, |result| result.len())
+        }
         Output::Notice(notice) => {
             notice.queue.len() + notice.cancelled.as_ref().map_or(0, |reason| reason.len())
         }
@@ -772,9 +775,9 @@ fn tube_bytes(tube: &TubeShown) -> usize {
     size_of_val(tube) + tube.name.len()
 }
 
-/// Returns the bytes of a key, a payload and a checkpoint, and those of the record.
+/// Returns the bytes of a key, a payload, a checkpoint and a result, and those of the record.
 fn task_bytes(task: &TaskRecord) -> usize {
-    let content = task.payload.len() + task.progress.checkpoint_bytes();
+    let content = task.payload.len() + task.progress.told_bytes();
     size_of::<TaskRecord>() + content + task.terms.bytes()
 }
 

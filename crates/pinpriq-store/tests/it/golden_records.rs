@@ -95,6 +95,7 @@ fn full_task() -> TaskRecord {
                 cancelled: Some(Cancelled { reason: text("why"), deadline: Some(at(6_000)) }),
                 progress_text: None,
                 checkpoint: Some(text("c")),
+                result: None,
             }
             .kept(),
             state: State::Taken(lease),

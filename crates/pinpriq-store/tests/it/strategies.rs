@@ -92,14 +92,16 @@ fn progress() -> impl Strategy<Value = Progress> {
     });
     let cancelled = option::of((bytes(), option::of(moment())));
     let checkpoint = option::of(bytes().prop_filter("it says something", |it| !it.is_empty()));
-    let on_its_way = (cancelled, checkpoint);
+    let on_its_way = (cancelled, checkpoint, option::of(bytes()));
     let rest = (counts, option::of(bytes()), trace, on_its_way, state());
     (option::of(any::<i64>()), any::<u64>(), option::of(moment()), rest).prop_map(
         |(priority, seq, expires_at, ((attempts, failures), reason, trace, on_its_way, state))| {
-            let (cancelled, checkpoint) = on_its_way;
+            let (cancelled, checkpoint, result) = on_its_way;
+            let result = result.filter(|_| state.kind().is_finished());
             let cancelled = cancelled.filter(|_| matches!(state, State::Taken(_)));
             let cancelled = cancelled.map(|(reason, deadline)| Cancelled { reason, deadline });
-            let trace = Trace { cancelled, checkpoint, ..trace.unwrap_or(Trace::NONE) }.kept();
+            let trace = trace.unwrap_or(Trace::NONE);
+            let trace = Trace { cancelled, checkpoint, result, ..trace }.kept();
             Progress { priority, seq, expires_at, attempts, failures, reason, trace, state }
         },
     )

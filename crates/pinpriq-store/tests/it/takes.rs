@@ -151,7 +151,8 @@ fn a_take_waits_for_what_it_acknowledges() {
         let (_, taken) = site.take(LEASE);
         site.settle();
         let before = site.durable.reached();
-        let done = [Done { queue: QUEUE, receipt: taken[0].receipt().unwrap() }];
+        let receipt = taken[0].receipt().unwrap();
+        let done = [Done { queue: QUEUE, receipt, result: None }];
         let (queues, selection) = ([QUEUE], Selection::DEFAULT);
         let (wait, mode) = (Wait::Forever, LEASE);
         let take = Take { queues: &queues, member: None, count: 1, wait, selection, mode };

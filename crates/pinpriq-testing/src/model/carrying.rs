@@ -50,7 +50,7 @@ impl Model {
                     page.shares.push(own);
                 }
                 Record::Task(task) => {
-                    bytes += task.payload.len() + task.progress.checkpoint_bytes();
+                    bytes += task.payload.len() + task.progress.told_bytes();
                     last = ExportPlace::Task(task.progress.seq);
                     let window = self.windows.get(&task.number);
                     page.ends.extend(window.map(|window| (task.number, window.until)));
@@ -266,6 +266,7 @@ impl Model {
         fits(u64::from(from.terms.cost()) <= settings.cost_max)?;
         self.payload_fits(Some(&from.payload))?;
         checkpoint_fits(from.progress.checkpoint().map(|it| &**it))?;
+        self.payload_fits(from.progress.result().map(|it| &**it))?;
         self.span_fits(from.terms.ttr, false)?;
         fits(from.progress.reason.as_ref().is_none_or(|reason| reason.len() <= REASON_BYTES_MAX))?;
         fits(from.unique().is_none_or(|key| key_fits(key)))?;

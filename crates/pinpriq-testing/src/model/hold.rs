@@ -58,6 +58,7 @@ impl Model {
         held_fits(ack.held)?;
         self.span_fits(ack.zombie, false)?;
         self.payload_fits(ack.payload)?;
+        self.payload_fits(ack.result)?;
         let number = self.hold(client, ack.held)?;
         self.spent_fits(number, ack.cost)?;
         let after_ack = self.settings(&self.places[&number]).after_ack;
@@ -65,12 +66,14 @@ impl Model {
             return Err(RefusalKind::WrongState);
         }
         if ack.zombie.is_some() || after_ack != AfterAck::Delete {
-            self.may_grow(number, ack.payload, None)?;
+            let Ack { payload, result, .. } = *ack;
+            self.may_change(number, New { payload, result, ..New::NOTHING })?;
         }
         if let Some(payload) = ack.payload {
             self.give_payload(number, payload);
         }
         self.note_spent(number, ack.cost);
+        self.note_result(number, ack.result);
         self.finish(number, ack.zombie);
         Ok(Some(Reply::Done))
     }

@@ -32,6 +32,7 @@ struct OwnPut {
     ttl: TimeToLive,
     id: Option<Bytes>,
     wait: Option<Wait>,
+    result: bool,
     unique: Option<(Bytes, Option<Span>, OnDuplicate)>,
 }
 
@@ -46,6 +47,7 @@ impl OwnPut {
             ttl: put.ttl,
             id: put.id.map(Into::into),
             wait: put.wait,
+            result: put.result,
             unique: put.unique.map(|it| (it.key.into(), it.window, it.on_duplicate)),
         }
     }
@@ -59,6 +61,7 @@ impl OwnPut {
             ttl: self.ttl,
             id: self.id.as_deref(),
             wait: self.wait,
+            result: self.result,
             unique: unique.map(|(key, window, on_duplicate)| Unique {
                 key,
                 window: *window,

@@ -20,8 +20,14 @@ impl Model {
         }
         let place = self.place_of(queue)?;
         let explanation = if let Some(id) = id {
-            let number = self.find(queue, id)?.ok_or(RefusalKind::NotFound)?;
-            self.explain_task(&place, self.task(number))
+            if let Some(number) = self.find(queue, id)? {
+                self.explain_task(&place, self.task(number))
+            } else {
+                let (id, ending) = self.ending_of(queue, id).ok_or(RefusalKind::NotFound)?;
+                let (id, since) = (Some(id.clone()), Some(ending.at));
+                let reasons = vec![Reason::Ended(ending.clone())];
+                Explanation { id, since, reasons, ..Explanation::default() }
+            }
         } else {
             match self.homes.get(&place) {
                 Some(home) => self.explain_home(&place, home),

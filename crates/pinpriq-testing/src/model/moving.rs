@@ -131,11 +131,13 @@ impl Model {
         task.progress.seq = task.number;
         (task.progress.attempts, task.progress.failures) = (0, 0);
         let checkpoint = task.progress.checkpoint().cloned();
-        task.progress.trace = Trace { checkpoint, ..Trace::NONE }.kept();
+        let result = task.progress.result().filter(|_| !begins_again).cloned();
+        task.progress.trace = Trace { checkpoint, result, ..Trace::NONE }.kept();
         task.id = self.id_after_move(to, task.number, &task.id);
         task.lane = None;
         if let Place::Queue(name) = to {
             task.queue = name.clone();
+            self.note_became(&task);
         }
         self.enter(to, task);
         self.tidy(&from);

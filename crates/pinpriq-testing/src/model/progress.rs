@@ -36,6 +36,12 @@ impl Model {
         self.note_progress(number, None, Some(b""));
     }
 
+    /// Who waits gets the result of a task, and one that is kept has it until it comes back.
+    pub(super) fn note_result(&mut self, number: u64, result: Option<&[u8]>) {
+        let progress = &mut self.task_mut(number).progress;
+        progress.trace = Trace { result: result.map(Bytes::from), ..trace_of(progress) }.kept();
+    }
+
     /// An acknowledged task is not cancelled, and nobody goes on with it.
     pub(super) fn forget_the_way(&mut self, number: u64) {
         let progress = &mut self.task_mut(number).progress;

@@ -16,7 +16,7 @@ use pinpriq_proto::task::{
 use pinpriq_proto::time::{Span, Timestamp};
 
 use super::turns::share_of;
-use super::waits::PutAwaited;
+use super::waits::{PutAwaited, with_result};
 use super::{Answer, Model, Place, fits, id_fits, is_placeholder, number_of};
 
 /// That a task is buried when it is put, and why, if that is said.
@@ -92,10 +92,11 @@ impl Model {
         match (put.wait, until) {
             (None, _) => self.reply(client, request, awaited.reply(None)),
             (Some(_), None) => {
-                self.reply(client, request, awaited.reply(Some(Outcome::Timeout)));
+                let reply = awaited.reply(Some(Outcome::Timeout));
+                self.reply(client, request, with_result(reply, put.result, None));
             }
             (Some(_), Some(until)) => {
-                self.add_awaiter(client, request, number, until, Some(awaited));
+                self.add_awaiter((client, request), number, until, Some(awaited), put.result);
             }
         }
         if put.ttl == TimeToLive::Instant {
@@ -319,6 +320,7 @@ impl Model {
             progress: Progress { state: State::Ready, ..record.clone().progress },
             ..record.clone()
         };
+        self.forget_ending(&task);
         self.age_as_before(&place, &mut task);
         self.note_due(super::time::due(&task));
         self.kept.put_back(&task);

@@ -92,11 +92,18 @@ pub(super) struct New<'a> {
     pub(super) headers: Option<&'a [u8]>,
     pub(super) progress_text: Option<&'a [u8]>,
     pub(super) checkpoint: Option<&'a [u8]>,
+    pub(super) result: Option<&'a [u8]>,
 }
 
 impl New<'_> {
-    pub(super) const NOTHING: Self =
-        Self { payload: None, reason: None, headers: None, progress_text: None, checkpoint: None };
+    pub(super) const NOTHING: Self = Self {
+        payload: None,
+        reason: None,
+        headers: None,
+        progress_text: None,
+        checkpoint: None,
+        result: None,
+    };
 }
 
 impl Model {
@@ -153,7 +160,7 @@ impl Model {
                 + reason_of(task)
                 + task.progress.cancelled().map_or(0, |cancelled| cancelled.reason.len())
                 + text_of(task)
-                + task.progress.checkpoint_bytes()
+                + task.progress.told_bytes()
                 + origin_of(task)
                 + schedule_of(task)
                 + unique_of(task)) as u64
@@ -209,7 +216,7 @@ impl Model {
     /// The same for all that a task can get. A copy of a publication gets a payload of its own with
     /// other headers.
     pub(super) fn may_change(&self, number: u64, new: New<'_>) -> Result<(), RefusalKind> {
-        let New { payload, reason, headers, progress_text, checkpoint } = new;
+        let New { payload, reason, headers, progress_text, checkpoint, result } = new;
         let task = self.task(number);
         let reason = reason.unwrap_or_else(|| reason_of(task));
         let shared = self.kept.shares.get(&number);
@@ -238,6 +245,7 @@ impl Model {
             former += task.progress.checkpoint_bytes() as u64;
             current += checkpoint.len() as u64;
         }
+        current += result.map_or(0, |result| result.len() as u64);
         if current > former { self.has_room(current - former) } else { Ok(()) }
     }
 

@@ -3,9 +3,11 @@
 use pinpriq_proto::command::{Done, Held, HeldBy, Share, Take, TakeMode, Wait};
 use pinpriq_proto::limits::{DONE_MAX, NAME_BYTES_MAX};
 use pinpriq_proto::reply::{RefusalKind, Reply};
+use pinpriq_proto::settings::AfterAck;
 use pinpriq_proto::task::{Bytes, ClientId, Receipt, RequestId, State, TaskRecord};
 use pinpriq_proto::time::Span;
 
+use super::room::New;
 use super::serve::Taker;
 use super::{Answer, Model, fits};
 
@@ -116,15 +118,20 @@ impl Model {
     ) -> Result<(), RefusalKind> {
         fits(done.len() <= DONE_MAX)?;
         let mut numbers = Vec::new();
-        for Done { queue, receipt } in done {
+        for Done { queue, receipt, result } in done {
             let held = Held { queue: (*queue).into(), by: HeldBy::Receipt(*receipt) };
             let number = self.hold(client, held)?;
             if numbers.contains(&number) {
                 return Err(RefusalKind::Stale);
             }
+            self.payload_fits(*result)?;
+            if self.settings(&self.places[&number]).after_ack != AfterAck::Delete {
+                self.may_change(number, New { result: *result, ..New::NOTHING })?;
+            }
             numbers.push(number);
         }
-        for number in numbers {
+        for (number, done) in numbers.into_iter().zip(done) {
+            self.note_result(number, done.result);
             self.finish(number, None);
         }
         Ok(())

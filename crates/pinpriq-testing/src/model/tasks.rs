@@ -173,14 +173,20 @@ impl Model {
         if from == StateKind::Taken {
             self.forget_progress_text(number);
         }
+        if !to.is_finished() {
+            self.note_result(number, None);
+        }
         if from != to {
             self.since.insert(number, self.now);
         }
         self.note_move(number, from, Some(to));
         self.claim_key(number);
         match to {
-            StateKind::Buried => self.tell(number, Outcome::Buried, Some(to)),
-            StateKind::Zombie | StateKind::Done => self.tell(number, Outcome::Acked, Some(to)),
+            StateKind::Buried => self.tell(number, Outcome::Buried, Some(to), None),
+            StateKind::Zombie | StateKind::Done => {
+                let result = self.task(number).progress.result().cloned();
+                self.tell(number, Outcome::Acked, Some(to), result.as_ref());
+            }
             _ => {}
         }
     }
@@ -214,8 +220,9 @@ impl Model {
             Exit::Moved => Outcome::Moved,
             Exit::Cancelled => Outcome::Cancelled,
         };
+        self.remember(&place, &task, outcome);
         self.settle(&place);
-        self.tell(number, outcome, None);
+        self.tell(number, outcome, None, task.progress.result());
         task
     }
 

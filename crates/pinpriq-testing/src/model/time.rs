@@ -95,7 +95,7 @@ impl Model {
         self.emptied = left;
         for (number, _) in told {
             self.kept.part(number);
-            self.tell(number, Outcome::Killed, None);
+            self.tell(number, Outcome::Killed, None, None);
         }
     }
 
@@ -185,7 +185,7 @@ impl Model {
         let number = awaiter.number;
         let state = self.is_live(number).then(|| self.task(number).progress.state.kind());
         let outcome = if state.is_some() { Outcome::Timeout } else { Outcome::Killed };
-        self.answer_awaiter(awaiter, outcome, state);
+        self.answer_awaiter(awaiter, outcome, state, None);
     }
 
     /// Ends a connection. It gets nothing that is due in the same moment.

@@ -9,7 +9,7 @@ use pinpriq_proto::unique::{
     Awaited, OnDuplicate, PutUnique, UNIQUE_BYTES_MAX, Unique, WindowRecord, window_bytes,
 };
 
-use super::waits::PutAwaited;
+use super::waits::{PutAwaited, with_result};
 use super::{Answer, Model, Place, fits};
 
 impl Model {
@@ -117,10 +117,11 @@ impl Model {
         {
             self.may_wait(client, WAIT_OVERHEAD_BYTES)?;
             let awaited = PutAwaited { id, unique: Some(false) };
-            self.add_awaiter(client, request, number, until, Some(awaited));
+            self.add_awaiter((client, request), number, until, Some(awaited), put.result);
         } else {
-            let put = PutUnique { id, new: false, awaited };
-            self.reply(client, request, Reply::PutUnique(put));
+            let reply = Reply::PutUnique(PutUnique { id, new: false, awaited });
+            let wants_result = put.result && put.wait.is_some();
+            self.reply(client, request, with_result(reply, wants_result, None));
         }
         if let Some(number) = replaced.filter(|_| put.ttl == TimeToLive::Instant) {
             self.end_instant(number);

@@ -3,7 +3,7 @@
 use pinpriq_proto::command::{QueueName, Wait};
 use pinpriq_proto::limits::WAIT_OVERHEAD_BYTES;
 use pinpriq_proto::reply::{Outcome, RefusalKind, Reply};
-use pinpriq_proto::task::{ClientId, RequestId, StateKind, TaskId};
+use pinpriq_proto::task::{Bytes, ClientId, RequestId, StateKind, TaskId};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{Awaited, PutUnique};
 
@@ -18,6 +18,7 @@ pub(super) struct Awaiter {
     pub(super) number: u64,
     pub(super) until: Option<Timestamp>,
     put: Option<PutAwaited>,
+    wants_result: bool,
 }
 
 /// What a put that may wait returns.
@@ -46,47 +47,51 @@ impl PutAwaited {
 impl Model {
     pub(super) fn wait_for(
         &mut self,
-        client: ClientId,
-        request: RequestId,
-        queue: QueueName<'_>,
-        id: &[u8],
+        (client, request): (ClientId, RequestId),
+        (queue, id): (QueueName<'_>, &[u8]),
         wait: Wait,
+        wants_result: bool,
     ) -> Answer {
         id_fits(id)?;
         if let Wait::For(wait) = wait {
             self.span_fits(Some(wait), true)?;
         }
-        let number = self.find(queue, id)?.ok_or(RefusalKind::NotFound)?;
-        let kind = self.task(number).progress.state.kind();
+        let Some(number) = self.find(queue, id)? else {
+            let (_, ending) = self.ending_of(queue, id).ok_or(RefusalKind::NotFound)?;
+            let reply = Reply::Outcome(ending.outcome, None);
+            return Ok(Some(with_result(reply, wants_result, None)));
+        };
+        let progress = &self.task(number).progress;
+        let kind = progress.state.kind();
+        let tell = |outcome| {
+            let reply = Reply::Outcome(outcome, Some(kind));
+            Ok(Some(with_result(reply, wants_result, progress.result().cloned())))
+        };
         let until = match (kind, wait) {
             (StateKind::Zombie | StateKind::Done, _) => {
-                return Ok(Some(Reply::Outcome(Outcome::Acked, Some(kind))));
+                return tell(Outcome::Acked);
             }
-            (StateKind::Buried, _) => {
-                return Ok(Some(Reply::Outcome(Outcome::Buried, Some(kind))));
-            }
-            (_, Wait::No | Wait::For(Span::ZERO)) => {
-                return Ok(Some(Reply::Outcome(Outcome::Timeout, Some(kind))));
-            }
+            (StateKind::Buried, _) => return tell(Outcome::Buried),
+            (_, Wait::No | Wait::For(Span::ZERO)) => return tell(Outcome::Timeout),
             (_, Wait::For(span)) => Some(self.now.after(span)),
             (_, Wait::Forever) => None,
         };
         self.may_wait(client, WAIT_OVERHEAD_BYTES)?;
-        self.add_awaiter(client, request, number, until, None);
+        self.add_awaiter((client, request), number, until, None, wants_result);
         Ok(None)
     }
 
     pub(super) fn add_awaiter(
         &mut self,
-        client: ClientId,
-        request: RequestId,
+        (client, request): (ClientId, RequestId),
         number: u64,
         until: Option<Timestamp>,
         put: Option<PutAwaited>,
+        wants_result: bool,
     ) {
         let turn = self.draw();
         self.note_due(until);
-        self.awaiters.push(Awaiter { turn, client, request, number, until, put });
+        self.awaiters.push(Awaiter { turn, client, request, number, until, put, wants_result });
     }
 
     /// Checks whether a client may have one more blocked request, which occupies this many bytes.
@@ -106,10 +111,16 @@ impl Model {
         self.awaiters.iter().any(|awaiter| awaiter.number == number)
     }
 
-    pub(super) fn tell(&mut self, number: u64, outcome: Outcome, state: Option<StateKind>) {
+    pub(super) fn tell(
+        &mut self,
+        number: u64,
+        outcome: Outcome,
+        state: Option<StateKind>,
+        result: Option<&Bytes>,
+    ) {
         while let Some(at) = self.awaiters.iter().position(|known| known.number == number) {
             let awaiter = self.awaiters.remove(at);
-            self.answer_awaiter(awaiter, outcome, state);
+            self.answer_awaiter(awaiter, outcome, state, result.cloned());
         }
     }
 
@@ -118,11 +129,19 @@ impl Model {
         awaiter: Awaiter,
         outcome: Outcome,
         state: Option<StateKind>,
+        result: Option<Bytes>,
     ) {
+        let wants_result = awaiter.wants_result;
         let reply = match awaiter.put {
             Some(put) => put.reply(Some(outcome)),
             None => Reply::Outcome(outcome, state),
         };
+        let reply = with_result(reply, wants_result, result);
         self.reply(awaiter.client, awaiter.request, reply);
     }
+}
+
+/// The reply, with the result if that is wanted.
+pub(super) fn with_result(reply: Reply, is_wanted: bool, result: Option<Bytes>) -> Reply {
+    if is_wanted { Reply::WithResult { reply: Box::new(reply), result } } else { reply }
 }

@@ -240,6 +240,7 @@ fn check(words: &[Vec<u8>], command: &Command<'_>) {
         (b"ACK", Command::Ack(ack)) => {
             holds(ack.held);
             assert_eq!((option("PAYLOAD"), span("ZOMBIE")), (ack.payload, ack.zombie));
+            assert_eq!(option("RESULT"), ack.result);
             spends(ack.cost);
         }
         (b"RELEASE", Command::Release(release)) => {
@@ -272,8 +273,9 @@ fn check(words: &[Vec<u8>], command: &Command<'_>) {
             assert_eq!((*first, rest[0]), (cancel.queue.name, cancel.id));
             assert_eq!((option("REASON"), span("GRACE")), (cancel.reason, cancel.grace));
         }
-        (b"AWAIT", Command::Await { queue, id, wait }) => {
+        (b"AWAIT", Command::Await { queue, id, wait, result }) => {
             assert_eq!((*first, rest[0], waits()), (queue.name, id, wait));
+            assert_eq!(rest.contains(&&b"RESULT"[..]), result);
         }
         _ => {}
     }

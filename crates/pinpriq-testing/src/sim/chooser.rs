@@ -192,6 +192,7 @@ impl Chooser<'_> {
                 window: *window,
                 on_duplicate: *on_duplicate,
             }),
+            result: waits && self.once_in(2),
         };
         Ask::of(&match room {
             None => Command::Put(put),
@@ -225,10 +226,14 @@ impl Chooser<'_> {
         let waits = self.dice.chance(self.knobs.waits);
         let pop = self.once_in(3);
         let count_done = if pop { 0 } else { self.dice.below(8).saturating_sub(5) };
-        let done: Vec<_> = (0..count_done).map(|_| self.receipt()).collect();
+        let done: Vec<_> = (0..count_done).map(|_| (self.receipt(), self.result())).collect();
         let done: Vec<Done<'_>> = done
             .iter()
-            .map(|(name, receipt, _)| Done { queue: &name.queue, receipt: *receipt })
+            .map(|((name, receipt, _), result)| Done {
+                queue: &name.queue,
+                receipt: *receipt,
+                result: result.as_deref(),
+            })
             .collect();
         let member = lane.then(|| self.member());
         let wait = if waits { self.wait() } else { Wait::No };
@@ -339,11 +344,6 @@ impl Chooser<'_> {
                 return Ask::of(&Command::Update(update));
             }
         })
-    }
-
-    fn wait_for(&mut self) -> Ask {
-        let (queue, id) = self.known_id();
-        Ask::of(&Command::Await { queue: queue.borrow(), id: &id, wait: self.wait() })
     }
 
     fn subscription(&mut self, client: &Client) -> Ask {

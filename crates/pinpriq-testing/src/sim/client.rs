@@ -461,7 +461,7 @@ impl Client {
 
 /// Records what later requests may use.
 fn learn(ask: &Ask, reply: &Reply, oracle: &Oracle, known: &mut Knowledge) {
-    match (ask, reply) {
+    match (ask, reply.bare()) {
         (_, Reply::Put(id) | Reply::PutOutcome(id, _) | Reply::PutUnique(PutUnique { id, .. })) => {
             let queue = ask.with_command(|command| match command {
                 Command::Put(put) | Command::PutInLine { put, .. } => Some(put.queue.to_vec()),

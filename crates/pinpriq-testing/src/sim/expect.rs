@@ -10,7 +10,7 @@ use pinpriq_proto::command::{Command, QueueCommand};
 use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::fields::{self, Field, Seen, TASK};
 use pinpriq_proto::histogram::TimeHistogram;
-use pinpriq_proto::looking::{Explanation, LeaseShown, Reason};
+use pinpriq_proto::looking::{Ending, Explanation, LeaseShown, Reason};
 use pinpriq_proto::named_limits::LimitShown;
 use pinpriq_proto::reply::{Notice, RefusalKind, Reply};
 use pinpriq_proto::schedule::{Recurrence, ShownSchedule};
@@ -154,18 +154,13 @@ pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
     match reply {
         Reply::Done => Wanted::Ok,
         Reply::Put(id) => made_id(id),
-        Reply::PutOutcome(id, outcome) => List(vec![made_id(id), word(outcome.word())]),
-        Reply::PutUnique(PutUnique { id, new, awaited }) => {
-            let mut parts = vec![made_id(id), Number(u64::from(*new))];
-            match awaited {
-                Awaited::No => {}
-                Awaited::Unknown => parts.push(Null),
-                Awaited::Known(outcome) => parts.push(word(outcome.word())),
-            }
-            List(parts)
-        }
+        Reply::PutOutcome(..)
+        | Reply::PutUnique(_)
+        | Reply::Outcome(..)
+        | Reply::WithResult { .. } => List(ending(reply)),
         Reply::Tasks { tasks, popped } => tasks_of(ask, tasks, *popped),
         Reply::Shown(tasks) => tasks_of(ask, tasks, true),
+        Reply::Ended(_) => Null,
         Reply::Task(task) => task.as_ref().map_or(Null, |task| meta(task, None)),
         Reply::Explained(explanation) => explained(explanation),
         Reply::Scanned { tasks, next } => {
@@ -188,7 +183,6 @@ pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
         Reply::State(state) => letter(*state),
         Reply::Deadline(at) => moment(*at),
         Reply::Count(count) | Reply::Joined(count) => Number(*count),
-        Reply::Outcome(outcome, state) => List(vec![word(outcome.word()), letter(*state)]),
         Reply::Acks(answers) => List(
             answers
                 .iter()
@@ -220,6 +214,29 @@ pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
         }
         Reply::Refused(refusal) => Wanted::Word(refusal.kind.word()),
         Reply::DeadlineSoon | Reply::Tubes(_) => unreachable!("no client asks for that over RESP"),
+    }
+}
+
+/// The parts of a reply about the end of a task.
+fn ending(reply: &Reply) -> Vec<Wanted> {
+    match reply {
+        Reply::PutOutcome(id, outcome) => vec![made_id(id), word(outcome.word())],
+        Reply::PutUnique(PutUnique { id, new, awaited }) => {
+            let mut parts = vec![made_id(id), Number(u64::from(*new))];
+            match awaited {
+                Awaited::No => {}
+                Awaited::Unknown => parts.push(Null),
+                Awaited::Known(outcome) => parts.push(word(outcome.word())),
+            }
+            parts
+        }
+        Reply::Outcome(outcome, state) => vec![word(outcome.word()), letter(*state)],
+        Reply::WithResult { reply, result } => {
+            let mut parts = ending(reply);
+            parts.push(result.as_ref().map_or(Null, |result| Text(result.to_vec())));
+            parts
+        }
+        _ => unreachable!("this says nothing about the end of a task"),
     }
 }
 
@@ -503,6 +520,13 @@ fn reason(reason: &Reason) -> Wanted {
             fields.extend([("share", Text(share.to_vec())), ("ahead", Number(*ahead))]);
         }
         Reason::Behind { at_least } => fields.push(("at_least", Number(*at_least))),
+        Reason::Ended(Ending { outcome, at, reason, became }) => fields.extend([
+            ("outcome", word(outcome.word())),
+            ("at", moment(Some(*at))),
+            ("reason", reason.as_ref().map_or(Null, |reason| Text(reason.to_vec()))),
+            ("queue", became.as_ref().map_or(Null, |(queue, _)| Text(queue.to_vec()))),
+            ("id", became.as_ref().map_or(Null, |(_, id)| made_id(id))),
+        ]),
         Reason::Held
         | Reason::Expired
         | Reason::Paused

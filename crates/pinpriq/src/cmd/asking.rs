@@ -82,8 +82,12 @@ fn print(printer: &mut StdoutPrinter, asked: &Asked, answer: &Value) -> Result<E
         Prints::Tasks(fields) => print_tasks(printer, answer, fields, asked.is_about_several),
         Prints::Outcome => {
             let Value::Array(parts) = answer else { return Err(unexpected()) };
-            let [outcome, state] = parts.as_slice() else { return Err(unexpected()) };
-            printer.fields(&[shown("outcome", outcome), shown("state", state)])?;
+            let [outcome, state, result @ ..] = parts.as_slice() else {
+                return Err(unexpected());
+            };
+            let mut fields = vec![shown("outcome", outcome), shown("state", state)];
+            fields.extend(shown_result(result)?);
+            printer.fields(&fields)?;
             exit_of(outcome)
         }
         Prints::Explained if asked.client.json => print_map(printer, answer),
@@ -178,6 +182,15 @@ fn print_explained(printer: &mut StdoutPrinter, answer: &Value) -> Result<Exit, 
     printer.fields(&head)?;
     print_each(printer, answer.field("reasons").ok_or_else(unexpected)?, print_row)?;
     Ok(Exit::Done)
+}
+
+/// Shows what has come of the work, if the last elements of a reply tell it.
+pub(super) fn shown_result(rest: &[Value]) -> Result<Option<Field<'_>>, Failure> {
+    match rest {
+        [] => Ok(None),
+        [result] => Ok(Some(shown("result", result))),
+        _ => Err(unexpected()),
+    }
 }
 
 /// Returns how a command ends that waited for a task with this outcome.

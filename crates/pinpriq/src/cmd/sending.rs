@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
 use pinpriq_proto::wire::resp::{Value, Words};
 
-use super::asking::exit_of;
+use super::asking::{exit_of, shown_result};
 use crate::args::tasks::ClientArgs;
 use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
@@ -192,23 +192,22 @@ impl Traffic for Sends<'_> {
                     let word = Value::Bulk(word.into());
                     let mut fields =
                         vec![shown(self.sending.answer, answer), shown("unique", &word)];
-                    match awaited {
-                        [] => {}
-                        [outcome] => {
-                            // It is unknown how the first task ended if only its window is left.
-                            if !matches!(outcome, Value::Null) {
-                                self.tally.heed_outcome(exit_of(outcome)?);
-                            }
-                            fields.push(shown("outcome", outcome));
+                    if let [outcome, result @ ..] = awaited {
+                        // It is unknown how the first task ended if only its window is left.
+                        if !matches!(outcome, Value::Null) {
+                            self.tally.heed_outcome(exit_of(outcome)?);
                         }
-                        _ => return Err(unexpected()),
+                        fields.push(shown("outcome", outcome));
+                        fields.extend(shown_result(result)?);
                     }
                     self.printer.fields(&fields)
                 }
-                [answer, outcome] => {
+                [answer, outcome, result @ ..] => {
                     self.tally.heed_outcome(exit_of(outcome)?);
-                    let name = self.sending.answer;
-                    self.printer.fields(&[shown(name, answer), shown("outcome", outcome)])
+                    let mut fields = vec![shown(self.sending.answer, answer)];
+                    fields.push(shown("outcome", outcome));
+                    fields.extend(shown_result(result)?);
+                    self.printer.fields(&fields)
                 }
                 _ => return Err(unexpected()),
             },

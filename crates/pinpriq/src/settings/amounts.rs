@@ -9,36 +9,36 @@ use serde::Deserialize;
 
 use crate::units;
 
-/// A whole number from 1 to `MAX`.
+/// A whole number from `MIN` to `MAX`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(try_from = "i64")]
-pub(crate) struct Bounded<const MAX: u64>(u64);
+pub(crate) struct Bounded<const MAX: u64, const MIN: u64 = 1>(u64);
 
-impl<const MAX: u64> Bounded<MAX> {
+impl<const MAX: u64, const MIN: u64> Bounded<MAX, MIN> {
     /// The number.
     pub(crate) const fn number(self) -> u64 {
         self.0
     }
 }
 
-impl<const MAX: u64> TryFrom<i64> for Bounded<MAX> {
+impl<const MAX: u64, const MIN: u64> TryFrom<i64> for Bounded<MAX, MIN> {
     type Error = String;
 
     fn try_from(number: i64) -> Result<Self, String> {
         match u64::try_from(number) {
-            Ok(fits @ 1..) if fits <= MAX => Ok(Self(fits)),
-            _ => Err(format!("it must be from 1 to {MAX}, not {number}")),
+            Ok(fits) if (MIN..=MAX).contains(&fits) => Ok(Self(fits)),
+            _ => Err(format!("it must be from {MIN} to {MAX}, not {number}")),
         }
     }
 }
 
-impl<const MAX: u64> FromStr for Bounded<MAX> {
+impl<const MAX: u64, const MIN: u64> FromStr for Bounded<MAX, MIN> {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.parse::<i64>() {
             Ok(number) => Self::try_from(number),
-            Err(_) => Err(format!("it must be a whole number from 1 to {MAX}")),
+            Err(_) => Err(format!("it must be a whole number from {MIN} to {MAX}")),
         }
     }
 }

@@ -245,10 +245,13 @@ fn one_waits_for_the_end_of_a_task() {
             let (queue, id) = (queue.clone(), put.id.clone());
             async move { queue.wait_for(&id, LONG).await }
         });
-        queue.take(LONG).await.unwrap().unwrap().ack().await.unwrap();
+        queue.take(LONG).await.unwrap().unwrap().ack_with("42").await.unwrap();
         // It may have begun to wait only after the task was gone.
         match waiting.await.unwrap() {
-            Ok(outcome) => assert_eq!(outcome.as_deref(), Some("acked")),
+            Ok(ended) => {
+                let ended = ended.unwrap();
+                assert_eq!((&*ended.outcome, ended.result.as_deref()), ("acked", Some(&b"42"[..])));
+            }
             Err(error) => assert!(error.is("NOTFOUND"), "{error}"),
         }
     });

@@ -10,7 +10,7 @@ from ..attempts import Deadline
 from ..options import options_of
 from ..replies import Lease, Page, Stats
 from ..requests import tasks as about_tasks
-from ..requests.base import Name, Receipt, Repeat, Request, Words
+from ..requests.base import Done, Name, Repeat, Request, Words
 from ..serialisers import Serialiser, serialiser_named
 from ..spans import Span
 from ..values import text, text_or_none
@@ -119,16 +119,17 @@ class AsyncClient:
         *,
         wait: Span | None = 0,
         member: Name | None = None,
-        done: Iterable[tuple[Name, Receipt]] = (),
+        done: Iterable[Done] = (),
         serialiser: str | Serialiser | None = None,
         **options: Unpack[commands.TakeOptions],
     ) -> list[AsyncJob]:
         """Take up to `count` tasks of several queues, which are tried in this order.
 
         `wait` is how many seconds to block while there is none; None is without limit. `done`
-        acknowledges tasks in the same step. Without any `ttr` a lease ends with its connection,
-        so give one unless the task or the queue has one. If the queues live in several shards, the
-        most urgent of what these would hand over first comes.
+        acknowledges tasks in the same step, each by its queue and receipt, and the bytes of its
+        result if there is one. Without any `ttr` a lease ends with its connection, so give one
+        unless the task or the queue has one. If the queues live in several shards, the most urgent
+        of what these would hand over first comes.
         """
         deadline = Deadline(wait, self.options.slice_s)
         finished = tuple(done)

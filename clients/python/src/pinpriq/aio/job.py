@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from .. import commands
-from ..errors import Busy, Cancelled, PinpriqError, Stale
+from ..errors import RESULT_REFUSED, Busy, Cancelled, PinpriqError, Stale
 from ..job import Cancellable, Telling, Told, reason_of
 from ..replies import State
+from ..requests import tasks as about_tasks
 from ..spans import Span
 from ..task import Task
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .queue import AsyncQueue
+
+log = logging.getLogger("pinpriq.worker")
 
 
 class AsyncJob(Cancellable, Telling):
@@ -34,6 +38,8 @@ class AsyncJob(Cancellable, Telling):
         self.task = task
         #: Whether it was acknowledged, released, buried or failed here.
         self.settled = False
+        #: What its function has returned, as bytes. Only a worker sets and sends it.
+        self.returned: bytes | None = None
 
     @property
     def id(self) -> str:
@@ -66,13 +72,42 @@ class AsyncJob(Cancellable, Telling):
         """How far the last attempt came, if it has told that."""
         return self.task.checkpoint
 
-    async def ack(self, result: Any = None, **options: Unpack[commands.AckOptions]) -> None:
-        """Finish the task. A `result` replaces the payload of a task that is kept.
+    async def ack(
+        self, result: Any = None, *, payload: Any = None, **options: Unpack[commands.AckOptions]
+    ) -> None:
+        """Finish the task. A `result` is what came of the work, for who waits for the task.
 
-        `zombie` keeps the task for so many seconds, `cost` says what the task did cost. Refused
-        with `Stale` if the lease has ended.
+        A task that is kept keeps it too, and a `payload` replaces the one of that. `zombie` keeps
+        the task for so many seconds, `cost` says what the task did cost. Refused with `Stale` if
+        the lease has ended, and with `TooLarge` and `Busy` as a put is.
         """
-        await self.queue.ack(self.receipt, payload=result, **options)
+        await self.queue.ack(self.receipt, payload=payload, result=result, **options)
+        self.settled = True
+
+    async def ack_returned(self) -> None:
+        """Finish the task with what its function has returned, as a worker does.
+
+        If that is refused, the task is finished without it, since its work is done.
+        """
+        try:
+            await self._ack(self.returned)
+        except RESULT_REFUSED as refused:
+            if self.returned is None:
+                raise
+            log.warning(
+                "the job %s of %s is acknowledged without its result: %s",
+                self.id,
+                self.queue.name,
+                refused,
+            )
+            self.returned = None
+            await self._ack(None)
+
+    async def _ack(self, result: bytes | None) -> None:
+        queue = self.queue
+        await queue.client.run(
+            about_tasks.ack(queue.name, [self.receipt], result=result, member=queue.member)
+        )
         self.settled = True
 
     async def release(self, **options: Unpack[commands.ReleaseOptions]) -> State:

@@ -85,6 +85,8 @@ class AsyncCall:
     def __init__(self, function: Callable[..., Any], argument: Callable[[], Any]) -> None:
         self._function = function
         self._argument = argument
+        #: What the function has returned.
+        self.result: Any = None
         self._job: asyncio.Task[BaseException | None] | None = None
         self._in_thread = False
 
@@ -130,6 +132,7 @@ class AsyncCall:
                 if inspect.isawaitable(result):
                     result = await result
             check_result(result)
+            self.result = result
         except BaseException as error:
             # An end of the program, too, is only that of the job.
             return error

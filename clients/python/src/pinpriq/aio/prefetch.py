@@ -49,6 +49,10 @@ PUSHES = (b"task", b"recall", b"cancel")
 #: Credit is granted a few at a time: this part of the prefetch.
 CREDIT_PARTS = 4
 
+#: The largest result that is sent over the connection for deliveries. Nobody reads while somebody
+#: writes there, so a write must never have to wait until the server can send.
+RESULT_HERE_MAX = 16_384
+
 
 class AsyncPrefetch:
     """One connection to which the server pushes jobs, for all runs of a worker.
@@ -115,7 +119,8 @@ class AsyncPrefetch:
         """Acknowledge a job, and start the most urgent one that has arrived.
 
         `last` is the job that this run has ended with, done or not. Returns None if none came for a
-        while, or if it is time to stop. What could not be acknowledged is left unsettled.
+        while, or if it is time to stop. What could not be acknowledged is left unsettled. Who
+        calls this acknowledges a job with a result above `RESULT_HERE_MAX` before.
         """
         until = time.monotonic() + WAIT_S
         async with self._monitor:
@@ -236,7 +241,8 @@ class AsyncPrefetch:
             return False
         requests: list[_Request] = []
         if done is not None and not done.settled:
-            requests.append((commands.ack(done.queue.name, done.receipt).words, "ACK", [done]))
+            words = commands.ack(done.queue.name, done.receipt, result=done.returned)
+            requests.append((words.words, "ACK", [done]))
         requests.extend(self._credit())
         # A receipt tells which lane of a topic it is about.
         for name in dict.fromkeys(job.queue.name for job in jobs):
@@ -395,7 +401,7 @@ class AsyncPrefetch:
 
     async def _acknowledge(self, job: AsyncJob) -> None:
         try:
-            await job.ack()
+            await job.ack_returned()
         except Stale:
             # An earlier try was carried out, or the lease has ended and the task comes again.
             log.info("the lease of %s had ended before it was acknowledged", job.id)

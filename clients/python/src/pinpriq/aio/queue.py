@@ -65,21 +65,25 @@ class AsyncQueue(AsyncAdministration):
     ) -> Put:
         """Put a task, and wait until it is finished, at most for `wait` seconds.
 
-        `outcome` of the result tells how it ended, `TIMEOUT` if it has not, and None if that is
-        no longer known. None as `wait` is without limit.
+        `outcome` of what it returns tells how it ended, `TIMEOUT` if it has not, and None if that
+        is no longer known. `result` is what came of the work. None as `wait` is without limit.
         """
         deadline = Deadline(wait, self.client.options.slice_s)
         put = self._put_traced if tracing.is_on() else self._put
         done = await put(
             value, deadline.next_ms(), room=room, unique=unique, buried=False, **options
         )
-        if done.outcome is not Outcome.TIMEOUT or deadline.passed():
+        if done.outcome is Outcome.TIMEOUT:
+            if deadline.passed():
+                return done
+        elif done.outcome is not None:
             return done
+        # It has not ended yet. Or it had ended before this put, and may be kept.
         try:
             awaited = await self._await(done.id, deadline)
         except NotFound:
-            return Put(done.id, done.new, None)
-        return Put(done.id, done.new, awaited.outcome)
+            return replace(done, outcome=None)
+        return replace(done, outcome=awaited.outcome, result_bytes=awaited.result_bytes)
 
     async def _put_traced(self, value: Any, wait_ms: int | None, **options: Any) -> Put:
         headers = options.get("headers")
@@ -107,6 +111,7 @@ class AsyncQueue(AsyncAdministration):
             own_window=self.client.options.window_s,
             buried=buried,
             wait_ms=wait_ms,
+            serialiser=self.serialiser,
             **options,
         )
         given_id = options.get("id")
@@ -122,7 +127,7 @@ class AsyncQueue(AsyncAdministration):
             except Exists as refused:
                 if not refused.repeated or given_id is None:
                     raise
-                return Put(text(given_id), True)
+                return Put(text(given_id), True, serialiser=self.serialiser)
 
     async def take(
         self,
@@ -143,25 +148,28 @@ class AsyncQueue(AsyncAdministration):
         count: int,
         *,
         wait: Span | None = 0,
-        done: Iterable[AsyncJob] = (),
+        done: Iterable[AsyncJob | tuple[AsyncJob, Any]] = (),
         **options: Unpack[commands.TakeOptions],
     ) -> list[AsyncJob]:
         """Take up to `count` tasks, or with `group` that many groups of tasks with one key.
 
         It does not wait for all of them. `done` are jobs to acknowledge in the same step, at most
-        100. If one of them cannot be acknowledged, nothing is acknowledged or taken.
+        100, or pairs of a job and what came of the work. If one of them cannot be acknowledged,
+        nothing is acknowledged or taken.
         """
-        finished = list(done)
+        finished = [each if isinstance(each, tuple) else (each, None) for each in done]
         jobs = await self.client.take_many(
             [self.name],
             count,
             wait=wait,
             member=self.member,
-            done=[(job.queue.name, job.receipt) for job in finished],
+            done=[
+                (job.queue.name, job.receipt, job.queue._dumped(result)) for job, result in finished
+            ],
             serialiser=self.serialiser,
             **options,
         )
-        for job in finished:
+        for job, _ in finished:
             job.settled = True
         return jobs
 
@@ -242,7 +250,13 @@ class AsyncQueue(AsyncAdministration):
 
     @overload
     async def ack(
-        self, receipt: Receipt, /, *, payload: Any = ..., **options: Unpack[commands.AckOptions]
+        self,
+        receipt: Receipt,
+        /,
+        *,
+        payload: Any = ...,
+        result: Any = ...,
+        **options: Unpack[commands.AckOptions],
     ) -> None: ...
 
     @overload
@@ -252,7 +266,12 @@ class AsyncQueue(AsyncAdministration):
 
     @overload
     async def ack(
-        self, *, id: Name, payload: Any = ..., **options: Unpack[commands.AckOptions]
+        self,
+        *,
+        id: Name,
+        payload: Any = ...,
+        result: Any = ...,
+        **options: Unpack[commands.AckOptions],
     ) -> None: ...
 
     async def ack(
@@ -260,10 +279,13 @@ class AsyncQueue(AsyncAdministration):
         *receipts: Receipt,
         id: Name | None = None,
         payload: Any = None,
+        result: Any = None,
         **options: Unpack[commands.AckOptions],
     ) -> list[Refused | None] | None:
         """Finish taken tasks. A `payload` replaces that of a task that is kept.
 
+        A `result` is what came of the work on a single one, for who waits for the task and, if it
+        is kept, for who looks at it later. Refused with `TooLarge` and `Busy` as a payload is.
         For several receipts it returns None or a refusal for each. For one, a refusal is raised:
         `Stale` if the lease has ended. `id` is for the connection that took the task.
         """
@@ -273,6 +295,7 @@ class AsyncQueue(AsyncAdministration):
                 receipts,
                 id=id,
                 payload=self._dumped(payload),
+                result=self._dumped(result),
                 member=self.member,
                 **options,
             )
@@ -337,13 +360,16 @@ class AsyncQueue(AsyncAdministration):
     async def wait_for(self, id: Name, *, wait: Span | None = 0) -> Awaited:
         """Wait until a task is finished, at most for `wait` seconds, and tell how it ended.
 
-        Refused with `NotFound` if the task is gone already.
+        `result` of what it returns is what came of the work. If the queue does not keep finished
+        tasks, only who waits at their end gets that. Refused with `NotFound` if the task is gone
+        already.
         """
         return await self._await(id, Deadline(wait, self.client.options.slice_s))
 
     async def _await(self, id: Name, deadline: Deadline) -> Awaited:
         while True:
-            words = commands.await_(self.name, id).option("WAIT", deadline.next_ms() or None)
-            awaited = await self._run(words, parsing.awaited, Repeat.SAFE)
+            words = commands.await_(self.name, id, result=True)
+            words.option("WAIT", deadline.next_ms() or None)
+            awaited = await self._run(words, parsing.awaited(self.serialiser), Repeat.SAFE)
             if awaited.outcome is not Outcome.TIMEOUT or deadline.passed():
                 return awaited

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from .. import tracing
 from ..errors import CrossShard, NotFound, PinpriqError, Refused, Stale
-from ..job import reason_of
+from ..job import RESULT_BYTES_MAX, reason_of
 from ..replies import State
+from ..requests.base import Done
 from ..requests.tasks import DONE_MAX
 from ..spans import span_s
 from ..values import text_or_none
@@ -22,11 +23,12 @@ from .heartbeat import AsyncHeartbeat
 from .job import AsyncJob
 from .keeper import AsyncKeeper
 from .parts import AsyncCall, AsyncCrew, AsyncStop
-from .prefetch import AsyncPrefetch
+from .prefetch import RESULT_HERE_MAX, AsyncPrefetch
 from .queue import AsyncQueue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 log = logging.getLogger("pinpriq.worker")
 
@@ -160,6 +162,8 @@ class AsyncRunner:
                 if self._prefetch is None:
                     job, done = await self._next(done), None
                 else:
+                    if done is not None and len(done.returned or b"") > RESULT_HERE_MAX:
+                        await self._acknowledge(done)
                     job = await self._prefetch.next(done, last)
                     last = None
                     await self._acknowledge(done)
@@ -199,8 +203,9 @@ class AsyncRunner:
             # Queues and lanes may live in different shards, so it is not worth the try.
             await self._acknowledge(done)
             done = None
-        finished = [] if done is None else [(done.queue.name, done.receipt)]
+        finished: list[Done] = []
         if done is not None:
+            finished.append((done.queue.name, done.receipt, done.returned))
             # Its lease ends as soon as the server begins with the take, which may then block.
             self._keeper.let_go(done)
             self._done.discard(done)
@@ -217,7 +222,7 @@ class AsyncRunner:
         return taken
 
     async def _take_from(
-        self, source: Source, count: int, wait_s: float, done: list[tuple[str, str]]
+        self, source: Source, count: int, wait_s: float, done: list[Done]
     ) -> list[AsyncJob]:
         try:
             return await self._client.take_many(
@@ -249,7 +254,7 @@ class AsyncRunner:
         if job is None or job.settled:
             return
         try:
-            await job.ack()
+            await job.ack_returned()
         except Stale:
             # An earlier try was carried out, or the lease has ended and the task comes again.
             log.info("the lease of %s had ended before it was acknowledged", job.id)
@@ -292,9 +297,23 @@ class AsyncRunner:
         plan.tell("end", job, duration_s=duration)
         if job.settled:
             self._keeper.let_go(job)
+        elif call.result is not None:
+            job.returned = self._dumped(job, call.result)
         if self._keeper.holds(job):
             return job
         self._done.discard(job)
+        return None
+
+    def _dumped(self, job: AsyncJob, result: Any) -> bytes | None:
+        """Return what a function has returned as bytes, or None if these cannot be sent."""
+        try:
+            dumped = job.queue.serialiser.dump(result)
+            if len(dumped) <= RESULT_BYTES_MAX:
+                return dumped
+            why = f"it has {len(dumped)} bytes"
+        except Exception as error:
+            why = reason_of(error)
+        log.warning("the result of the job %s of %s is not sent: %s", job.id, job.queue.name, why)
         return None
 
     async def _policy(self, job: AsyncJob) -> Policy:

@@ -81,9 +81,10 @@ class AsyncTransaction:
         sending.end()
         return sending.headers
 
-    def ack(self, job: AsyncJob) -> None:
-        """Acknowledge a job."""
-        self.add(about_tasks.ack(job.queue.name, [job.receipt]))
+    def ack(self, job: AsyncJob, result: Any = None) -> None:
+        """Acknowledge a job. A `result` is what came of the work."""
+        dumped = None if result is None else job.queue.serialiser.dump(result)
+        self.add(about_tasks.ack(job.queue.name, [job.receipt], result=dumped))
         self._jobs.append(job)
 
     def release(self, job: AsyncJob, *, delay: Span | None = None) -> None:

@@ -20,6 +20,9 @@ Name = str | bytes
 #: The text that proves a lease.
 Receipt = str | bytes
 
+#: A task to acknowledge with a take: its queue, its receipt, and its result if there is one.
+Done = tuple[Name, Receipt] | tuple[Name, Receipt, bytes | None]
+
 #: One word of a request.
 Word = bytes
 
@@ -140,10 +143,10 @@ class Words:
         cut = value.encode("utf-8", "replace")[:REASON_BYTES_MAX].decode("utf-8", "ignore")
         return self.add(name, cut)
 
-    def pairs(self, name: str, values: Iterable[tuple[Name, Name]]) -> Words:
-        """Add an option once for each pair."""
-        for pair in values:
-            self.add(name, *pair)
+    def done(self, name: str, values: Iterable[Done]) -> Words:
+        """Add an option once for each task, with its result if there is one."""
+        for each in values:
+            self.add(name, each[0], each[1]).option("RESULT", each[2] if len(each) == 3 else None)
         return self
 
     def headers(self, name: str, values: Mapping[str, Name] | None) -> Words:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from .. import commands, parsing
 from ..errors import Refused
 from ..replies import Put, State
+from ..serialisers import Serialiser
 from ..spans import Span
 from ..task import Task
-from .base import NO_PRIORITY, OWN, Name, OwnKey, Receipt, Repeat, Request, Words
+from .base import NO_PRIORITY, OWN, Done, Name, OwnKey, Receipt, Repeat, Request, Words
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -38,9 +39,13 @@ def put(
     own_window: Span,
     buried: bool = False,
     wait_ms: int | None = None,
+    serialiser: Serialiser | None = None,
     **options: Unpack[commands.PutOptions],
 ) -> Request[Put]:
-    """Put a task. `own_window` is for a put whose unique key is its own."""
+    """Put a task. `own_window` is for a put whose unique key is its own.
+
+    With `wait_ms` it waits for the end of the task, whose result the serialiser reads.
+    """
     own = unique is OWN
     if buried and own:
         # The server refuses a unique key here.
@@ -54,9 +59,10 @@ def put(
         payload,
         unique=own_key() if unique is OWN else unique,
         state=State.BURIED if buried else None,
+        result=wait_ms is not None,
         **options,
     )
-    parse = parsing.put(unique is not None, wait_ms is not None, own)
+    parse = parsing.put(unique is not None, wait_ms is not None, own, serialiser)
     repeat = Repeat.NEVER if unique is None else Repeat.SAFE
     return words.option("WAIT", wait_ms).request(parse, repeat)
 
@@ -67,7 +73,7 @@ def take(
     count: int = 1,
     wait_ms: int = 0,
     member: Name | None = None,
-    done: Iterable[tuple[Name, Receipt]] = (),
+    done: Iterable[Done] = (),
     **options: Unpack[commands.TakeOptions],
 ) -> Request[list[Task]]:
     """Take tasks under a lease. A repeated one leaves the lease of a lost reply to its end."""
@@ -144,11 +150,14 @@ def ack(
     *,
     id: Name | None = None,
     payload: bytes | None = None,
+    result: bytes | None = None,
     member: Name | None = None,
     **options: Unpack[commands.AckOptions],
 ) -> Request[list[Refused | None]]:
     """Finish taken tasks."""
-    words = commands.ack(queue, *receipts, id=id, payload=payload, member=member, **options)
+    words = commands.ack(
+        queue, *receipts, id=id, payload=payload, result=result, member=member, **options
+    )
     parse = parsing.refusals(max(1, len(receipts)))
     return words.request(parse, Repeat.STALE_IS_DONE if receipts else Repeat.NEVER)
 

@@ -63,6 +63,8 @@ class Call:
     def __init__(self, function: Callable[..., Any], argument: Callable[[], Any]) -> None:
         self._function = function
         self._argument = argument
+        #: What the function has returned.
+        self.result: Any = None
 
     def run(self) -> BaseException | None:
         """Return what was raised, or None."""
@@ -71,6 +73,7 @@ class Call:
             if inspect.isawaitable(result):
                 result = asyncio.run(_end_of(result))
             check_result(result)
+            self.result = result
         except BaseException as error:
             # An end of the program, too, is only that of the job.
             return error

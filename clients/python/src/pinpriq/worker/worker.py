@@ -66,8 +66,9 @@ class Worker:
     ) -> Callable[[F], F]:
         """Return a decorator: the function is called with the value of each task of `queue`.
 
-        Returning acknowledges the task, an exception fails it. `with_job` calls it with the job
-        itself. `settings` are given to the queue when the worker starts.
+        Returning acknowledges the task, with what is returned as its result unless that is None.
+        An exception fails it. `with_job` calls it with the job itself. `settings` are given to the
+        queue when the worker starts.
         """
 
         def decorate(function: F) -> F:

@@ -56,7 +56,7 @@ pub(super) struct Rare {
     pub(super) under_way: Option<Box<UnderWay>>,
 }
 
-/// What has happened to a task while it was taken.
+/// What has happened to a task while it was taken, and what has come of that.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UnderWay {
     /// How it was cancelled, while it is taken.
@@ -65,6 +65,8 @@ pub(super) struct UnderWay {
     pub(super) text: Option<Bytes>,
     /// How far the work has come, for who takes it next.
     pub(super) checkpoint: Option<Bytes>,
+    /// What has come of the work, for a finished task.
+    pub(super) result: Option<Bytes>,
 }
 
 #[cold]
@@ -126,9 +128,9 @@ impl Besides {
         let is_held = rare.is_some_and(|rare| rare.is_held);
         let aged = rare.and_then(|rare| rare.aged.as_deref()).map_or(Aged::NONE, |aged| *aged);
         let under_way = rare.and_then(|rare| rare.under_way.as_deref()).cloned();
-        let UnderWay { cancelled, text, checkpoint } = under_way.unwrap_or_default();
+        let UnderWay { cancelled, text, checkpoint, result } = under_way.unwrap_or_default();
         let (counts, progress_text) = (self.counts(), text);
-        Trace { delay, counts, is_held, aged, cancelled, progress_text, checkpoint }.kept()
+        Trace { delay, counts, is_held, aged, cancelled, progress_text, checkpoint, result }.kept()
     }
 
     pub(super) fn set_counts(&mut self, counts: Counts) {
@@ -154,13 +156,13 @@ impl Besides {
 
     #[inline(never)]
     pub(super) fn set_trace(&mut self, trace: Trace) {
-        let Trace { delay, counts, is_held, aged, cancelled, progress_text: text, checkpoint } =
-            trace;
+        let Trace { delay, counts, is_held, aged, .. } = trace;
+        let Trace { cancelled, progress_text: text, checkpoint, result, .. } = trace;
         self.delay = delay;
         self.set_counts(counts);
         self.set_held(is_held);
         self.set_aged(aged);
-        let under_way = UnderWay { cancelled, text, checkpoint };
+        let under_way = UnderWay { cancelled, text, checkpoint, result };
         if !under_way.is_nothing() || self.rare.is_some() {
             self.change_under_way(|it| *it = under_way);
         }
@@ -270,13 +272,14 @@ impl Rare {
 
 impl UnderWay {
     const fn is_nothing(&self) -> bool {
-        let Self { cancelled, text, checkpoint } = self;
-        cancelled.is_none() && text.is_none() && checkpoint.is_none()
+        let Self { cancelled, text, checkpoint, result } = self;
+        cancelled.is_none() && text.is_none() && checkpoint.is_none() && result.is_none()
     }
 
     fn bytes(&self) -> usize {
         let reason = self.cancelled.as_ref().map(|cancelled| &cancelled.reason);
-        let all = [reason, self.text.as_ref(), self.checkpoint.as_ref()].into_iter().flatten();
+        let texts = [&self.text, &self.checkpoint, &self.result].map(Option::as_ref);
+        let all = texts.into_iter().chain([reason]).flatten();
         all.map(|bytes| bytes.len()).sum()
     }
 }

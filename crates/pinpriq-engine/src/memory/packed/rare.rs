@@ -93,6 +93,18 @@ impl Task {
         }
     }
 
+    /// What has come of the work, if it is finished or ends in this step.
+    #[inline]
+    pub(crate) fn result(&self) -> Option<&Bytes> {
+        self.under_way()?.result.as_ref()
+    }
+
+    pub(crate) fn set_result(&mut self, result: Option<Bytes>) {
+        if result.is_some() || self.result().is_some() {
+            self.besides_mut().change_under_way(|it| it.result = result);
+        }
+    }
+
     #[inline]
     fn under_way(&self) -> Option<&UnderWay> {
         self.rare()?.under_way.as_deref()

@@ -71,10 +71,10 @@ fn many_tasks_are_freed_in_bounded_steps() {
     let first = bench.take("u", "dead", 1).remove(0).id.to_string();
     let wait = Wait::Forever;
     let (queue, id) = (lane("u", "dead"), first.as_bytes());
-    assert_eq!(bench.send(ClientId(7), Command::Await { queue, id, wait }), []);
+    assert_eq!(bench.send(ClientId(7), Command::Await { queue, id, wait, result: false }), []);
     let last = bench.engine.header().last_number.to_string();
     let id = last.as_bytes();
-    assert_eq!(bench.send(ClientId(7), Command::Await { queue, id, wait }), []);
+    assert_eq!(bench.send(ClientId(7), Command::Await { queue, id, wait, result: false }), []);
     bench.leave("dead");
     let mut told = 0;
     let calls = clean_with_others_at_work(&mut bench, |said| {
@@ -206,7 +206,7 @@ fn a_lease_that_was_put_off_ends_in_its_turn() {
     let at = bench.now().after(Span::from_ms(90));
     assert_eq!(bench.count(publish("u", "one", Deadline::At(at))), 1);
     let (queue, id, wait) = (lane("u", "dead"), b"3".as_slice(), Wait::Forever);
-    assert_eq!(bench.send(ClientId(7), Command::Await { queue, id, wait }), []);
+    assert_eq!(bench.send(ClientId(7), Command::Await { queue, id, wait, result: false }), []);
     bench.pass(500);
     let said = bench.tick();
     let [Output::Reply { reply, .. }] = said.as_slice() else { panic!("{said:?}") };

@@ -531,7 +531,7 @@ impl Census {
                 *self.recalls.entry(place).or_default() += 1;
                 return;
             }
-            Output::Reply { reply, .. } => match reply {
+            Output::Reply { reply, .. } => match reply.bare() {
                 Reply::Tasks { tasks, popped } => (tasks, *popped),
                 Reply::Transaction(replies) => {
                     self.transactions[0] += u64::from(replies.len() > 2);

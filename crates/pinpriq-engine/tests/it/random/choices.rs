@@ -502,6 +502,7 @@ impl<'a> Chooser<'a> {
         let key = self.key();
         let ttr = self.dice.once_in(4).then(|| self.span());
         let terms = self.with_extras(Terms::of(key, ttr));
+        let wait = self.dice.once_in(4).then(|| self.wait());
         Put {
             queue,
             payload,
@@ -513,8 +514,9 @@ impl<'a> Chooser<'a> {
                 Some((_, id)) => Some(id),
                 None => names_it.then(|| self.given_id_in(queue)),
             },
-            wait: self.dice.once_in(4).then(|| self.wait()),
+            wait,
             unique: self.dice.once_in(4).then(|| self.unique(queue)),
+            result: wait.is_some() && self.dice.once_in(2),
         }
     }
 
@@ -567,7 +569,7 @@ impl<'a> Chooser<'a> {
         let count = self.dice.pick(&[0, 1, 1, 1, 2, 3]);
         let done = (0..count).map(|_| {
             let (queue, receipt) = self.old_receipt();
-            Done { queue: queue.name, receipt }
+            Done { queue: queue.name, receipt, result: self.result() }
         });
         Vec::leak(done.collect())
     }

@@ -68,6 +68,7 @@ impl<'a> Runner<'a> {
             waits_per_client_max: dice.pick(&[2, 8]),
             queues_per_client_max: dice.pick(&[2, 8]),
             unique_max: dice.pick(&[0, 2, 1_000_000]),
+            endings_max: if setup.is_multiple_of(3) { 3 } else { 50 },
             queue_linger: Span::from_ms(dice.pick(&[0, 50, 600_000])),
             lingering_queues_max: dice.pick(&[0, 1, 3, 100]),
             topic_lanes_max: dice.pick(&[2, 10_000, 10_000]),
@@ -204,30 +205,32 @@ impl<'a> Runner<'a> {
         let last = self.model.last_number;
         let mut ids = self.store.ids_above(last);
         for output in said {
-            let tasks = match output {
-                Output::Delivery { tasks, .. }
-                | Output::Reply { reply: Reply::Tasks { tasks, .. }, .. } => tasks,
-                Output::Reply {
-                    request: own,
-                    reply:
-                        Reply::Put(id)
-                        | Reply::PutOutcome(id, _)
-                        | Reply::PutUnique(PutUnique { id, new: true, .. }),
-                    ..
-                } if *own == request => {
-                    // Slots that were due before may have put the tasks of the first numbers.
-                    if !ids.values().any(|known| known == id) {
-                        let mut vacant = last + 1;
-                        while ids.contains_key(&vacant) {
-                            vacant += 1;
-                        }
-                        ids.insert(vacant, id.clone());
-                    }
+            let (own, reply) = match output {
+                Output::Delivery { tasks, .. } => {
+                    ids.extend(tasks.iter().map(|task| (task.number, task.id.clone())));
                     continue;
                 }
-                Output::Reply { .. } | Output::Notice(_) => continue,
+                Output::Reply { request, reply, .. } => (request, reply.bare()),
+                Output::Notice(_) => continue,
             };
-            ids.extend(tasks.iter().map(|task| (task.number, task.id.clone())));
+            match reply {
+                Reply::Tasks { tasks, .. } => {
+                    ids.extend(tasks.iter().map(|task| (task.number, task.id.clone())));
+                }
+                Reply::Put(id)
+                | Reply::PutOutcome(id, _)
+                | Reply::PutUnique(PutUnique { id, new: true, .. })
+                    // Slots that were due before may have put the tasks of the first numbers.
+                    if *own == request && !ids.values().any(|known| known == id) =>
+                {
+                    let mut vacant = last + 1;
+                    while ids.contains_key(&vacant) {
+                        vacant += 1;
+                    }
+                    ids.insert(vacant, id.clone());
+                }
+                _ => {}
+            }
         }
         ids
     }

@@ -9,7 +9,7 @@ use pinpriq_proto::change::Change;
 use pinpriq_proto::command::Assign;
 use pinpriq_proto::details::{Detail, DetailKind};
 use pinpriq_proto::fanout::MemberFigures;
-use pinpriq_proto::looking::{Eta, Explanation, LeasePlace, LeaseShown, Reason};
+use pinpriq_proto::looking::{Ending, Eta, Explanation, LeasePlace, LeaseShown, Reason};
 use pinpriq_proto::named_limits::{LimitRules, LimitShown};
 use pinpriq_proto::reply::{Output, Refusal, Reply, TubeShown};
 use pinpriq_proto::schedule::{Recurrence, ShownSchedule};
@@ -111,6 +111,7 @@ impl Names {
                 };
                 format!("put {put}, timed out {timeouts}{waiting}: {}", tubes.join("; "))
             }
+            Reply::Ended(ending) => format!("null: {}", ended(ending)),
             Reply::Task(Some(task)) => whole(task),
             Reply::Explained(explanation) => self.explanation(explanation),
             Reply::Scanned { tasks, next } => {
@@ -155,6 +156,10 @@ impl Names {
             Reply::Transaction(replies) => {
                 let replies: Vec<String> = replies.iter().map(|reply| self.reply(reply)).collect();
                 format!("({})", replies.join("; "))
+            }
+            Reply::WithResult { reply, result } => {
+                let result = result.as_ref().map_or_else(|| "null".to_owned(), |it| quoted(it));
+                format!("{}, result {result}", self.reply(reply))
             }
             Reply::Refused(refusal) => refusal.to_string(),
         }
@@ -211,6 +216,7 @@ impl Names {
         let mut parts = Vec::new();
         match (id, state) {
             (Some(id), Some(state)) => parts.push(format!("{id} {state} since {}", moment(*since))),
+            (Some(id), None) => parts.push(format!("{id} X since {}", moment(*since))),
             _ => parts.push("null".to_owned()),
         }
         for reason in reasons {
@@ -250,6 +256,7 @@ impl Names {
                 | Reason::NoPriority
                 | Reason::NoConsumer
                 | Reason::Next => code.to_owned(),
+                Reason::Ended(ending) => ended(ending),
             });
         }
         if let Some(Eta { mean, low, high }) = eta {
@@ -283,6 +290,9 @@ fn trace(progress: &Progress) -> String {
     }
     if let Some(checkpoint) = progress.checkpoint() {
         let _ = write!(text, ", checkpoint {}", quoted(checkpoint));
+    }
+    if let Some(result) = progress.result() {
+        let _ = write!(text, ", result {}", quoted(result));
     }
     if let Some(ageing) = progress.trace.as_ref().and_then(|trace| trace.aged.ageing) {
         let _ = write!(text, ", ages by {}", ageing.ms());
@@ -694,6 +704,18 @@ fn retries(retries: Retries) -> String {
     }
     if let Some(longest) = retries.backoff_max {
         let _ = write!(text, ", BACKOFFMAX {}", longest.ms());
+    }
+    text
+}
+
+fn ended(ending: &Ending) -> String {
+    let Ending { outcome, at, reason, became } = ending;
+    let mut text = format!("{} at {}", outcome.word(), at.ms());
+    if let Some(reason) = reason {
+        let _ = write!(text, ", because {}", quoted(reason));
+    }
+    if let Some((queue, id)) = became {
+        let _ = write!(text, ", is {id} in {} now", quoted(queue));
     }
     text
 }

@@ -116,6 +116,7 @@ impl Words {
                 .unwrap_or(usual.queues_per_client_max),
             queue_linger: self.option("LINGER", Self::span).unwrap_or(usual.queue_linger),
             unique_max: self.option("UNIQUE", Self::number).unwrap_or(usual.unique_max),
+            endings_max: self.option("REMEMBER", size).unwrap_or(usual.endings_max),
             topic_lanes_max: usual.topic_lanes_max,
             lingering_queues_max: self.option("KEPT", size).unwrap_or(usual.lingering_queues_max),
         }

@@ -29,7 +29,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from .replies import State
-from .requests.base import Name, Priority, Receipt, Words
+from .requests.base import Done, Name, Priority, Receipt, Words
 from .settings import QueueSettings
 from .spans import Moment, Span
 
@@ -308,7 +308,7 @@ fn value(option: &Opt) -> (String, &'static str, &'static str) {
         OptionKind::Moment => (maybe("Moment"), "None", "moment"),
         OptionKind::Words(words) if is_states(words) => (maybe("State"), "None", "state"),
         OptionKind::Words(words) => (maybe(&literal(words)), "None", "option"),
-        OptionKind::Pairs => ("Iterable[tuple[Name, Receipt]]".to_owned(), "()", "pairs"),
+        OptionKind::Pairs => ("Iterable[Done]".to_owned(), "()", "done"),
         OptionKind::Headers => (maybe("Mapping[str, Name]"), "None", "headers"),
         OptionKind::Bytes("payload") => (maybe("bytes"), "None", "option"),
         OptionKind::Bytes("text") if option.word == "REASON" => (maybe("str"), "None", "reason"),
@@ -438,7 +438,7 @@ fn upper(text: &str) -> String {
 fn task_field(field: &Task) -> (&'static str, &'static str) {
     match (field.kind, field.name) {
         (FieldKind::Payload, _) => ("bytes", "b\"\""),
-        (FieldKind::Bytes, "key" | "share" | "checkpoint") => ("bytes | None", "None"),
+        (FieldKind::Bytes, "key" | "share" | "checkpoint" | "result") => ("bytes | None", "None"),
         (FieldKind::Bytes | FieldKind::Id, _) if field.always => ("str", "\"\""),
         (FieldKind::Bytes | FieldKind::Id | FieldKind::Receipt | FieldKind::Address, _) => {
             ("str | None", "None")

@@ -24,10 +24,18 @@ pub(crate) struct Asked {
     pub(crate) words: Vec<Vec<u8>>,
     /// The options, each by its place in the entry, with its value.
     pub(crate) options: Vec<(usize, Vec<u8>)>,
-    /// Tasks that are done, each as queue and receipt.
-    pub(crate) done: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Tasks that are done.
+    pub(crate) done: Vec<AskedDone>,
     /// Whether the last word is the id of a task where a receipt could be.
     pub(crate) by_id: bool,
+}
+
+/// A task that is to be acknowledged before a take.
+#[derive(Debug)]
+pub(crate) struct AskedDone {
+    pub(crate) queue: Vec<u8>,
+    pub(crate) receipt: Vec<u8>,
+    pub(crate) result: Option<Vec<u8>>,
 }
 
 /// What is asked.

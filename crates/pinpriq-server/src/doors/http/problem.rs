@@ -101,6 +101,21 @@ impl Problem {
     }
 }
 
+/// Appends the answer for a task that has left, with what became of it.
+pub(super) fn answer_ended(
+    exchange: &Exchange,
+    out: &mut Vec<u8>,
+    sentence: &str,
+    ended: impl FnOnce(&mut Object<'_>),
+) {
+    let problem = Problem::new("NOTFOUND", sentence);
+    exchange.head(Head::new(problem.status(), Content::Problem));
+    object(out, |it| {
+        problem.write(it);
+        it.object("ended", ended);
+    });
+}
+
 /// Appends the answer for a transaction that was refused: which command, and why.
 pub(super) fn answer_aborted(exchange: &Exchange, out: &mut Vec<u8>, refusal: &Refusal) {
     exchange.head(Head::new(409, Content::Problem));

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use self::task::write_fields;
 use super::exchange::{Content, Exchange, Head};
-use super::problem::{Problem, answer_aborted};
+use super::problem::{Problem, answer_aborted, answer_ended};
 use crate::clients::contacts::Contacts;
 use crate::doors::json::{Object, object};
 use pinpriq_proto::request::form::Form;
@@ -162,6 +162,9 @@ fn octets(
     true
 }
 
+/// The sentence of the problem where a task is asked for that is not there.
+const NO_TASK: &str = "there is no task of this id";
+
 /// Appends an answer that is written in one piece.
 fn whole(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
     match reply {
@@ -170,7 +173,14 @@ fn whole(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
         Reply::Done if with.form() == Form::Answers => answers(out, &[Ok(())], with),
         Reply::Done => with.head(204, Content::Nothing),
         Reply::Acks(all) => answers(out, all, with),
-        Reply::Task(None) => missing(out, "there is no task of this id", with),
+        Reply::Task(None) => missing(out, NO_TASK, with),
+        Reply::Ended(ending) => {
+            answer_ended(with.exchange, out, NO_TASK, |it| {
+                for (name, detail) in ending.details() {
+                    task::value(it, name, detail);
+                }
+            });
+        }
         Reply::Task(Some(record)) if with.form() == Form::TaskOctets => {
             with.exchange.head(task::head(record, true));
             out.extend_from_slice(&record.payload);
@@ -180,6 +190,9 @@ fn whole(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
         }
         Reply::Count(_) if with.form() == Form::Removed => with.head(204, Content::Nothing),
         Reply::Put(_) | Reply::PutOutcome(..) | Reply::PutUnique(_) => put(out, reply, with),
+        Reply::WithResult { reply: of, .. } if !matches!(**of, Reply::Outcome(..)) => {
+            put(out, reply, with);
+        }
         Reply::Transaction(replies) if with.form() == Form::Atomic => {
             with.exchange.ok();
             for reply in replies {
@@ -203,8 +216,12 @@ fn whole(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
 /// Appends a reply as a value, without a head.
 fn part(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
     match reply {
-        Reply::Done => out.extend_from_slice(b"null"),
-        Reply::Put(_) | Reply::PutOutcome(..) | Reply::PutUnique(_) => put_object(out, reply),
+        Reply::Done | Reply::Ended(_) => out.extend_from_slice(b"null"),
+        Reply::Put(_)
+        | Reply::PutOutcome(..)
+        | Reply::PutUnique(_)
+        | Reply::Outcome(..)
+        | Reply::WithResult { .. } => put_object(out, reply),
         Reply::Task(record) => match record {
             Some(record) => object(out, |it| task::write(it, record, true, with.contacts)),
             None => out.extend_from_slice(b"null"),
@@ -216,9 +233,6 @@ fn part(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
                 it.moment(name, *at);
             });
         }
-        Reply::Outcome(outcome, state) => object(out, |it| {
-            it.set("outcome", outcome.word()).set("state", letter_of(*state));
-        }),
         Reply::Count(count) => only(out, "count", *count),
         Reply::Joined(incarnation) => only(out, "incarnation", *incarnation),
         Reply::Acks(all) => answers_object(out, all),
@@ -293,12 +307,29 @@ fn put(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
             it.id("id", id);
         });
     }
-    let is_new = !matches!(reply, Reply::PutUnique(put) if !put.new);
+    let is_new = !matches!(reply.bare(), Reply::PutUnique(put) if !put.new);
     with.head(if is_new { 201 } else { 200 }, Content::Json);
     put_object(out, reply);
 }
 
 fn put_object(out: &mut Vec<u8>, reply: &Reply) {
+    object(out, |it| {
+        put_members(it, reply.bare());
+        if let Reply::WithResult { result, .. } = reply {
+            match result {
+                Some(result) => it.bytes("result", result),
+                None => it.set("result", ()),
+            };
+        }
+    });
+}
+
+/// Adds what a reply says about the end of a task.
+fn put_members(it: &mut Object<'_>, reply: &Reply) {
+    if let Reply::Outcome(outcome, state) = reply {
+        it.set("outcome", outcome.word()).set("state", letter_of(*state));
+        return;
+    }
     let (id, new, outcome): (&TaskId, bool, Option<Option<Outcome>>) = match reply {
         Reply::Put(id) => (id, true, None),
         Reply::PutOutcome(id, outcome) => (id, true, Some(Some(*outcome))),
@@ -312,12 +343,10 @@ fn put_object(out: &mut Vec<u8>, reply: &Reply) {
         }
         _ => unreachable!("this is no reply to a put"),
     };
-    object(out, |it| {
-        it.id("id", id).set("new", new);
-        if let Some(outcome) = outcome {
-            it.set("outcome", outcome.map(Outcome::word));
-        }
-    });
+    it.id("id", id).set("new", new);
+    if let Some(outcome) = outcome {
+        it.set("outcome", outcome.map(Outcome::word));
+    }
 }
 
 /// Appends an object with one member.

@@ -137,17 +137,15 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
     match reply {
         Reply::Done => writer.ok(),
         Reply::Put(id) => task_id(writer, id),
-        Reply::PutOutcome(id, ended) => {
-            writer.array(2);
-            task_id(writer, id);
-            outcome(writer, *ended);
-        }
-        Reply::PutUnique(put) => put_unique(writer, put),
+        Reply::PutOutcome(..)
+        | Reply::PutUnique(_)
+        | Reply::Outcome(..)
+        | Reply::WithResult { .. } => ending(writer, reply),
         Reply::Tasks { .. } | Reply::Shown(_) | Reply::Scanned { .. } | Reply::Exported(_) => {
             unreachable!("tasks are written one by one")
         }
         Reply::Members(_) => unreachable!("members are written one by one"),
-        Reply::Task(None) => writer.null(),
+        Reply::Task(None) | Reply::Ended(_) => writer.null(),
         Reply::Task(Some(record)) => meta((writer, contacts), record, None),
         Reply::Explained(explained) => looking::explanation(writer, explained),
         Reply::Leases { leases, next } => {
@@ -157,11 +155,6 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
         Reply::State(state) => state_letter(writer, *state),
         Reply::Deadline(deadline) => moment(writer, *deadline),
         Reply::Count(count) => whole(writer, *count),
-        Reply::Outcome(ended, state) => {
-            writer.array(2);
-            outcome(writer, *ended);
-            state_letter(writer, *state);
-        }
         Reply::Acks(answers) => {
             writer.array(answers.len());
             for answer in answers {
@@ -305,15 +298,37 @@ fn settings_map(writer: &mut Writer<'_>, settings: &Settings, paused: Paused) {
     }
 }
 
-fn put_unique(writer: &mut Writer<'_>, put: &PutUnique) {
-    let PutUnique { id, new, awaited } = put;
-    writer.array(if *awaited == Awaited::No { 2 } else { 3 });
-    task_id(writer, id);
-    whole(writer, u64::from(*new));
-    match awaited {
-        Awaited::No => {}
-        Awaited::Unknown => writer.null(),
-        Awaited::Known(ended) => outcome(writer, *ended),
+/// Writes how a task ended, and what has come of the work if that was asked for.
+fn ending(writer: &mut Writer<'_>, reply: &Reply) {
+    let more = usize::from(matches!(reply, Reply::WithResult { .. }));
+    match reply.bare() {
+        Reply::PutOutcome(id, ended) => {
+            writer.array(2 + more);
+            task_id(writer, id);
+            outcome(writer, *ended);
+        }
+        Reply::PutUnique(PutUnique { id, new, awaited }) => {
+            writer.array(if *awaited == Awaited::No { 2 } else { 3 } + more);
+            task_id(writer, id);
+            whole(writer, u64::from(*new));
+            match awaited {
+                Awaited::No => {}
+                Awaited::Unknown => writer.null(),
+                Awaited::Known(ended) => outcome(writer, *ended),
+            }
+        }
+        Reply::Outcome(ended, state) => {
+            writer.array(2 + more);
+            outcome(writer, *ended);
+            state_letter(writer, *state);
+        }
+        _ => unreachable!("this says nothing about the end of a task"),
+    }
+    if let Reply::WithResult { result, .. } = reply {
+        match result {
+            Some(result) => writer.bulk(result),
+            None => writer.null(),
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::home::route::ownerless;
 use crate::host::seat::Undone;
 use crate::letters::letter::{Errand, Piece};
 use crate::session::choosing::{
-    Choosing, Heard, Share, Stage, Tasks, Wish, share_at, shares_of, urgency,
+    Choosing, Heard, KeptDone, Share, Stage, Tasks, Wish, share_at, shares_of, urgency,
 };
 
 impl Desk {
@@ -74,9 +74,9 @@ impl Desk {
             return true;
         }
         let mut shares = shares_of(take.queues, sharding);
-        for Done { queue, receipt } in done {
-            let share = share_at(&mut shares, sharding.shard_of(queue));
-            share.done.push(((*queue).into(), *receipt));
+        for done in done {
+            let share = share_at(&mut shares, sharding.shard_of(done.queue));
+            share.done.push(KeptDone::of(done));
         }
         let member = take.member.map(Box::from);
         let Take { count, selection, mode, wait, .. } = take;
@@ -479,8 +479,8 @@ impl Asking<'_> {
 }
 
 /// Returns what is acknowledged as a command has it.
-fn named(done: &[(Box<[u8]>, Receipt)]) -> Vec<Done<'_>> {
-    done.iter().map(|(queue, receipt)| Done { queue, receipt: *receipt }).collect()
+fn named(done: &[KeptDone]) -> Vec<Done<'_>> {
+    done.iter().map(KeptDone::done).collect()
 }
 
 /// Returns the take of one shard.

@@ -39,6 +39,7 @@ const PUT: Put<'static> = Put {
     id: None,
     wait: None,
     unique: None,
+    result: false,
 };
 const TAKE: Take<'static> = Take {
     queues: &[b"q", b"p"],
@@ -73,12 +74,15 @@ fn table() -> Vec<(Command<'static>, &'static str)> {
         (Command::PutInLine { put: PUT, room: Span::ZERO }, "put:q"),
         (Command::Take(TAKE), "take:q take:p"),
         (
-            Command::TakeDone { done: &[Done { queue: b"r", receipt: RECEIPT }], take: TAKE },
+            Command::TakeDone {
+                done: &[Done { queue: b"r", receipt: RECEIPT, result: None }],
+                take: TAKE,
+            },
             "take:r take:q take:p",
         ),
         (
             Command::Share(Share::Look {
-                done: &[Done { queue: b"r", receipt: RECEIPT }],
+                done: &[Done { queue: b"r", receipt: RECEIPT, result: None }],
                 take: TAKE,
             }),
             "take:r take:q take:p",
@@ -142,7 +146,7 @@ fn looking() -> Vec<(Command<'static>, &'static str)> {
         (Command::Export(Export { queue: b"q", after: ExportPlace::Start, count: 1 }), "look:q"),
         (leases(Some(LANE)), "look:topic"),
         (leases(None), "wherever:look"),
-        (Command::Await { queue: Q, id: b"1", wait: Wait::No }, "look:q"),
+        (Command::Await { queue: Q, id: b"1", wait: Wait::No, result: false }, "look:q"),
         (Command::Queue(QueueCommand::Show(Q)), "look:q"),
         (Command::Queue(QueueCommand::Stats(Some(LANE))), "look:topic"),
         (

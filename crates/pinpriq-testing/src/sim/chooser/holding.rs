@@ -25,7 +25,10 @@ impl Chooser<'_> {
         }
         Ask::of(&match kind {
             0..=4 => {
-                Command::Ack(Ack { payload, zombie: self.maybe_span(8), cost, ..Ack::new(held) })
+                let (zombie, result) = (self.maybe_span(8), self.result());
+                let result = result.as_deref();
+                let ack = Ack { payload, zombie, cost, result, ..Ack::new(held) };
+                return Ask::of(&Command::Ack(ack));
             }
             5 => {
                 let receipts: Vec<Receipt> = (0..2).map(|_| self.receipt().1).collect();
@@ -45,6 +48,19 @@ impl Chooser<'_> {
                 Command::Touch(Touch { by, progress, checkpoint, ..Touch::new(held) })
             }
         })
+    }
+
+    /// Waits for what a holder does.
+    pub(super) fn wait_for(&mut self) -> Ask {
+        let (queue, id) = self.known_id();
+        let (wait, result) = (self.wait(), self.once_in(2));
+        Ask::of(&Command::Await { queue: queue.borrow(), id: &id, wait, result })
+    }
+
+    /// What has come of the work, if the holder says that.
+    pub(super) fn result(&mut self) -> Option<Vec<u8>> {
+        let results: [&[u8]; 4] = [b"", b"42", b"\x00\r\n", &[b'r'; 3_000]];
+        self.once_in(4).then(|| results[self.index(4)].to_vec())
     }
 
     /// How far the work has come, if the holder says that. Some are large, and some remove it.

@@ -134,15 +134,31 @@ fn put_and_await_tell_how_a_task_ended() {
         server.done(&["ack", "jobs", line.split('\t').next().unwrap()]);
     }
     check(&waiting.wait_with_output().unwrap(), 0, b"2\tacked\n");
-    // The task may have gone before it was awaited.
-    let awaited = awaiting.wait_with_output().unwrap();
-    match awaited.status.code() {
-        Some(0) => check(&awaited, 0, b"{\"outcome\":\"acked\",\"state\":\"X\"}\n"),
-        _ => check(&awaited, 5, b""),
-    };
-    server.refused(&["await", "jobs", "1"], "NOTFOUND ");
+    let acked = b"{\"outcome\":\"acked\",\"state\":\"X\"}\n";
+    check(&awaiting.wait_with_output().unwrap(), 0, acked);
+    // It is remembered.
+    check(&server.run(&["await", "jobs", "1", "--json"]), 0, acked);
+    server.refused(&["await", "jobs", "9"], "NOTFOUND ");
     server.put("jobs", "p");
     check(&server.run(&["await", "jobs", "3", "--wait-ms", "0"]), 13, b"timeout\tR\n");
+}
+
+#[test]
+fn a_result_reaches_who_waits() {
+    let server = Server::start();
+    let put = ["put", "sums", "6*7", "--wait-ms", "-1", "--result"];
+    let waiting = server.client(&put).spawn().unwrap();
+    let json = server.client(&[&put[..], &["--json"]].concat()).spawn().unwrap();
+    for _ in 0..2 {
+        let line = server.printed(&["take", "sums", "--wait-ms", "-1"]);
+        server.done(&["ack", "sums", line.split('\t').next().unwrap(), "--result", "42"]);
+    }
+    let told = waiting.wait_with_output().unwrap();
+    assert!(told.stdout.ends_with(b"\tacked\t42\n"), "{told:?}");
+    let told = json.wait_with_output().unwrap();
+    assert!(told.stdout.ends_with(b"\"outcome\":\"acked\",\"result\":\"42\"}\n"), "{told:?}");
+    let nothing = b"{\"outcome\":\"acked\",\"state\":\"X\",\"result\":null}\n";
+    check(&server.run(&["await", "sums", "1", "--result", "--json"]), 0, nothing);
 }
 
 #[test]

@@ -123,6 +123,35 @@ fn a_held_task_waits_until_it_is_freed() {
 }
 
 #[test]
+fn what_a_function_returns_is_the_result() {
+    with_server(&[], async |client, _| {
+        client
+            .call(Words::new("QUEUE").bytes("CREATE").bytes("sums").bytes("AFTERACK").bytes("keep"))
+            .await
+            .unwrap();
+        let queue = client.queue("sums");
+        let mut ids = Vec::new();
+        for payload in ["6*7", "nothing", "1,100,000"] {
+            ids.push(queue.put(payload).await.unwrap().id);
+        }
+        let (worker, told, heard) = noting(&client);
+        let worker = worker.concurrency(1).job("sums", async |job: Job| match job.text()? {
+            "6*7" => Ok(Some(b"42".to_vec())),
+            "nothing" => Ok(None),
+            _ => Ok(Some(vec![b'x'; 1_100_000])),
+        });
+        run(worker, &told, heard, 3).await;
+        let ended = queue.wait_for(ids[0].clone(), LONG).await.unwrap().unwrap();
+        assert_eq!((&*ended.outcome, ended.result.as_deref()), ("acked", Some(&b"42"[..])));
+        // What is too large is left out, and the work is not done again.
+        for id in &ids[1..] {
+            let task = queue.get(id.clone()).await.unwrap().unwrap();
+            assert_eq!((task.state, task.attempts, task.result), (State::Done, 1, None));
+        }
+    });
+}
+
+#[test]
 fn a_task_has_attempts_of_its_own() {
     with_server(&[], async |client, _| {
         let queue = client.queue("fragile");
@@ -131,7 +160,7 @@ fn a_task_has_attempts_of_its_own() {
         assert_eq!((task.attempts_max, task.backoff), (Some(Own::Is(1)), Some(Own::None)));
         assert_eq!(task.backoff_max, Some(LONG));
         let (worker, told, heard) = noting(&client);
-        let worker = worker.job("fragile", async |_| Err(Failure::retry("no")));
+        let worker = worker.job("fragile", async |_| Err::<(), _>(Failure::retry("no")));
         let lines = run(worker, &told, heard, 1).await;
         assert!(lines[0].ends_with("Some(Buried)"), "{lines:?}");
 
@@ -140,7 +169,7 @@ fn a_task_has_attempts_of_its_own() {
         queue.put("bad").attempts(0).backoff(Duration::ZERO).await.unwrap();
         fail(&queue, 7).await;
         let (worker, told, heard) = noting(&client);
-        let worker = worker.job("endless", async |_| Err(Failure::retry("no")));
+        let worker = worker.job("endless", async |_| Err::<(), _>(Failure::retry("no")));
         let lines = run(worker, &told, heard, 1).await;
         assert!(lines[0].ends_with("Some(Ready)"), "{lines:?}");
     });
@@ -153,7 +182,7 @@ fn a_failing_task_waits_and_is_buried_at_last_where_the_queue_says_nothing() {
         queue.put("bad").await.unwrap();
         fail(&queue, 2).await;
         let (worker, told, heard) = noting(&client);
-        let worker = worker.job("stubborn", async |_| Err(Failure::retry("no")));
+        let worker = worker.job("stubborn", async |_| Err::<(), _>(Failure::retry("no")));
         let lines = run(worker, &told, heard, 1).await;
         assert_eq!(lines, ["bad Retry { reason: \"no\", delay: None } Some(Waiting)"]);
         let id = {
@@ -171,7 +200,7 @@ fn a_failing_task_waits_and_is_buried_at_last_where_the_queue_says_nothing() {
         queue.put("bad").await.unwrap();
         fail(&queue, 3).await;
         let (worker, told, heard) = noting(&client);
-        let at_once = async |_| Err(Failure::retry_after(Duration::from_millis(1), "no"));
+        let at_once = async |_| Err::<(), _>(Failure::retry_after(Duration::from_millis(1), "no"));
         let lines = run(worker.job("worse", at_once), &told, heard, 2).await;
         assert!(lines[0].ends_with("Some(Buried)"), "{lines:?}");
         assert!(lines[1].ends_with("Some(Waiting)"), "{lines:?}");
@@ -186,7 +215,7 @@ fn a_task_that_ended_its_worker_too_often_is_not_run_again() {
         let id = queue.put("deadly").await.unwrap().id;
         fail(&queue, 5).await;
         let (worker, told, heard) = noting(&client);
-        let worker = worker.job("deadly", async |_| panic!("it was run"));
+        let worker = worker.job("deadly", async |_| -> Outcome { panic!("it was run") });
         let lines = run(worker, &told, heard, 1).await;
         assert!(lines[0].ends_with("Some(Buried)"), "{lines:?}");
         let reason = queue.get(id).await.unwrap().unwrap().reason.unwrap();

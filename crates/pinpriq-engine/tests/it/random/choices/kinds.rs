@@ -98,7 +98,7 @@ chosen! {
     };
     Ack<'static>: |by, _| {
         let (payload, zombie, cost) = (by.payload(), by.maybe_span(), by.spent());
-        Ack { payload, zombie, cost, ..Ack::new(by.held()) }
+        Ack { payload, zombie, cost, result: by.result(), ..Ack::new(by.held()) }
     };
     Bury<'static>: |by, _| {
         let (payload, reason) = (by.payload(), by.reason());
@@ -316,6 +316,12 @@ impl Chooser<'_> {
         const MOST: usize = CHECKPOINT_BYTES_MAX;
         let length = self.dice.pick(&[0, 1, 4, 4, 7, 300, 3_000, MOST + 1]);
         let length = if self.dice.once_in(40) { MOST } else { length };
+        self.dice.once_in(3).then(|| &BYTES[..length])
+    }
+
+    /// What has come of the work. Some are large.
+    pub(super) fn result(&mut self) -> Option<&'static [u8]> {
+        let length = self.dice.pick(&[0, 0, 2, 2, 5, 60, 60, 3_000]);
         self.dice.once_in(3).then(|| &BYTES[..length])
     }
 

@@ -1,7 +1,7 @@
 //! Chooses commands about several tubes, and about tasks that only their number names.
 
 use pinpriq_proto::command::{Deed, Reserve, Share, Take, TakeMode};
-use pinpriq_proto::task::{Receipt, State, TaskRecord};
+use pinpriq_proto::task::{Receipt, State, StateKind, TaskRecord};
 
 use super::{Chooser, QUEUES};
 
@@ -46,9 +46,11 @@ impl Chooser<'_> {
     /// The number that a task has, had or might have.
     pub(super) fn number(&mut self) -> u64 {
         let mut tasks: Vec<&TaskRecord> = self.tasks();
-        let is_taken = |task: &&TaskRecord| matches!(task.progress.state, State::Taken(_));
-        if self.dice.once_in(2) && tasks.iter().any(is_taken) {
-            tasks.retain(is_taken);
+        // There are few zombies.
+        let kind = self.dice.pick(&[StateKind::Taken, StateKind::Taken, StateKind::Zombie]);
+        let is_it = |task: &&TaskRecord| task.progress.state.kind() == kind;
+        if self.dice.once_in(2) && tasks.iter().any(is_it) {
+            tasks.retain(is_it);
         }
         if tasks.is_empty() || self.dice.once_in(12) {
             return self.model.last_number.saturating_sub(self.dice.below(5));

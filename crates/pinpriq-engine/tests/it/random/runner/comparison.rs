@@ -52,6 +52,9 @@ impl Runner<'_> {
             (Reply::Transaction(said), Reply::Transaction(known)) => {
                 said.iter().zip(known).for_each(|(said, known)| self.learn_id(said, known));
             }
+            (Reply::WithResult { reply: said, .. }, Reply::WithResult { reply: known, .. }) => {
+                self.learn_id(said, known);
+            }
             (
                 Reply::PutUnique(PutUnique { id: drawn, .. }),
                 Reply::PutUnique(PutUnique { id, .. }),
@@ -116,13 +119,17 @@ impl Runner<'_> {
         }
         // The order in which the tasks of an emptied queue are freed, and the order in which the
         // waits for a lane end, are not specified.
-        let is_anyhow = |output: &Output| match output {
-            Output::Reply { reply: Reply::Outcome(Outcome::Killed, _), .. }
-            | Output::Reply { reply: Reply::PutOutcome(_, Outcome::Killed), .. } => at_timeout,
-            Output::Reply { request, reply: Reply::Refused(refusal), .. } => {
-                refusal.kind == RefusalKind::NotFound && Some(*request) != asked
+        let is_anyhow = |output: &Output| {
+            let Output::Reply { request, reply, .. } = output else { return false };
+            match reply.bare() {
+                Reply::Outcome(Outcome::Killed, _) | Reply::PutOutcome(_, Outcome::Killed) => {
+                    at_timeout
+                }
+                Reply::Refused(refusal) => {
+                    refusal.kind == RefusalKind::NotFound && Some(*request) != asked
+                }
+                _ => false,
             }
-            _ => false,
         };
         let (mut anyhow, mut outputs): (Vec<Output>, Vec<Output>) =
             outputs.into_iter().partition(is_anyhow);

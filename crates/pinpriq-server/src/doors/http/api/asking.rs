@@ -1,12 +1,12 @@
 //! From what a request gives to a command of the table.
 
-use super::super::exchange::Asked;
+use super::super::exchange::{Asked, AskedDone};
 use super::super::problem::Problem;
 use super::given::Values;
 use super::names::decode;
-use super::route::{Body, Route, Word, has_checkpoint, options_of, words_of};
+use super::route::{Body, Route, Word, body_of, options_of, words_of};
 use pinpriq_proto::request::options::{
-    CHECKPOINT, DONE, HEADERS, ID_TAKEN, MEMBER, Opt, PAYLOAD, UNIQUE, WINDOW, WITHMETA,
+    DONE, HEADERS, ID_TAKEN, MEMBER, Opt, PAYLOAD, UNIQUE, WINDOW, WITHMETA,
 };
 use pinpriq_proto::request::spec::Spec;
 use pinpriq_proto::request::table::TABLE;
@@ -65,7 +65,7 @@ impl Request<'_> {
         }
         let spec = &TABLE[asked.entry];
         if self.route.body == Body::Payload && !self.route.words.contains(&Word::Payload) {
-            let body = if self.is_checkpoint(spec)? { CHECKPOINT } else { PAYLOAD };
+            let body = self.option_of_body(spec)?;
             asked.option(body, self.optional_payload()?);
         }
         if self.route.body == Body::Payload && !self.headers.is_empty() {
@@ -89,13 +89,15 @@ impl Request<'_> {
         }
     }
 
-    /// Whether the body is a checkpoint rather than the payload.
-    fn is_checkpoint(&mut self, spec: &Spec) -> Result<bool, Problem> {
-        let body = if has_checkpoint(spec) { self.values.bytes("body")? } else { None };
-        match body.as_deref() {
-            None | Some(b"payload") => Ok(false),
-            Some(b"checkpoint") => Ok(true),
-            Some(_) => Err(Problem::bad("body is `payload` or `checkpoint`")),
+    /// Returns the option that the body is: the payload, or what the request says.
+    fn option_of_body(&mut self, spec: &Spec) -> Result<Opt, Problem> {
+        let Some((body, other)) = body_of(spec) else { return Ok(PAYLOAD) };
+        let other_word = other.word.to_ascii_lowercase();
+        match self.values.bytes(&body.word.to_ascii_lowercase())? {
+            None => Ok(PAYLOAD),
+            Some(given) if given == b"payload" => Ok(PAYLOAD),
+            Some(given) if given == other_word.as_bytes() => Ok(other),
+            Some(_) => Err(Problem::bad(format!("body is `payload` or `{other_word}`"))),
         }
     }
 
@@ -130,8 +132,9 @@ impl Request<'_> {
             let mut members = Values::of_value("done", item)?;
             let queue = needed("queue", members.bytes("queue")?)?;
             let receipt = needed("receipt", members.bytes("receipt")?)?;
+            let result = members.bytes("result")?;
             members.end("done")?;
-            asked.done.push((queue, receipt));
+            asked.done.push(AskedDone { queue, receipt, result });
         }
         Ok(())
     }

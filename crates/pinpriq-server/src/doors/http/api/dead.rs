@@ -149,7 +149,7 @@ impl Found {
 /// Returns about how many bytes of a task were looked at.
 fn bytes_of(task: &TaskRecord) -> usize {
     let reason = task.progress.reason.as_ref().map_or(0, |reason| reason.len());
-    let texts = reason + task.progress.checkpoint_bytes();
+    let texts = reason + task.progress.told_bytes();
     size_of::<TaskRecord>() + task.payload.len() + task.terms.bytes() + texts
 }
 

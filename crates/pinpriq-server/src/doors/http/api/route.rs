@@ -4,7 +4,8 @@ use axum::http::Method;
 
 use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{
-    CHECKPOINT, COUNT, CURSOR, DONE, HEADERS, MEMBER, Opt, PAYLOAD, PREFIX, TTR, WITHMETA, with,
+    CHECKPOINT, COUNT, CURSOR, DONE, HEADERS, MEMBER, Opt, PAYLOAD, PREFIX, RESULT, TTR, WITHMETA,
+    with,
 };
 use pinpriq_proto::request::spec::{Spec, Word as Shape};
 use pinpriq_proto::request::table::TABLE;
@@ -211,16 +212,22 @@ pub(super) const CONTAINS: Opt = with("CONTAINS", "text", "Only names that have 
 /// How many of them come before the page.
 pub(super) const OFFSET: Opt = with("OFFSET", "number", "How many to leave out at the beginning");
 
-/// What the body of a request is.
-const BODY: Opt = with(
+/// What the body of a request is that can tell a checkpoint.
+const BODY_OR_CHECKPOINT: Opt = with(
     "BODY",
     "payload|checkpoint",
     "What the body is: a new payload (the default) or a checkpoint",
 );
 
-/// Whether the body of a command can be a checkpoint.
-pub(super) fn has_checkpoint(spec: &Spec) -> bool {
-    spec.options.contains(&CHECKPOINT) && spec.options.contains(&PAYLOAD)
+/// What the body of a request is that can tell a result.
+const BODY_OR_RESULT: Opt =
+    with("BODY", "payload|result", "What the body is: a new payload (the default) or a result");
+
+/// Returns what the body of a command can be instead of a payload, and the option that says it.
+pub(super) fn body_of(spec: &Spec) -> Option<(Opt, Opt)> {
+    let others = [(BODY_OR_CHECKPOINT, CHECKPOINT), (BODY_OR_RESULT, RESULT)];
+    let has_payload = spec.options.contains(&PAYLOAD);
+    others.into_iter().find(|(_, other)| has_payload && spec.options.contains(other))
 }
 
 /// The options of a route that are given by name.
@@ -248,8 +255,8 @@ pub(crate) fn options_of(route: &Route) -> Vec<Opt> {
                 options.push(*option);
             }
         }
-        if has_checkpoint(spec) && route.body == Body::Payload {
-            options.push(BODY);
+        if route.body == Body::Payload {
+            options.extend(body_of(spec).map(|(body, _)| body));
         }
     }
     options
