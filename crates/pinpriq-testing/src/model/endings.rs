@@ -41,6 +41,11 @@ impl Model {
         }
     }
 
+    /// What a start finds to be over was never there.
+    pub(super) fn forget_endings(&mut self) {
+        self.endings.clear();
+    }
+
     pub(super) fn forget_ending(&mut self, task: &TaskRecord) {
         let member = task.lane.as_ref().map(|lane| &lane.member);
         let same = |left: &&mut Left| {

@@ -150,6 +150,7 @@ impl Model {
         let put = self.homes.values().map(|home| home.tally.put).sum();
         self.totals = Tally { put, ..Tally::default() };
         self.drop_what_is_over();
+        self.forget_endings();
         if let Some(grace) = grace {
             self.put_off_ends(grace);
         }

@@ -91,14 +91,7 @@ impl Names {
         match reply {
             Reply::Done => "OK".to_owned(),
             Reply::Put(id) => id.to_string(),
-            Reply::PutUnique(PutUnique { id, new, awaited }) => {
-                let new = if *new { "new" } else { "there already" };
-                match awaited {
-                    Awaited::No => format!("{id} {new}"),
-                    Awaited::Unknown => format!("{id} {new}, null"),
-                    Awaited::Known(outcome) => format!("{id} {new}, {}", outcome.word()),
-                }
-            }
+            Reply::PutUnique(put) => put_unique(put),
             Reply::PutOutcome(id, outcome) => format!("{id} {}", outcome.word()),
             Reply::Tasks { tasks, .. } | Reply::Shown(tasks) => self.tasks(tasks),
             Reply::DeadlineSoon => "deadline soon".to_owned(),
@@ -158,7 +151,7 @@ impl Names {
                 format!("({})", replies.join("; "))
             }
             Reply::WithResult { reply, result } => {
-                let result = result.as_ref().map_or_else(|| "null".to_owned(), |it| quoted(it));
+                let result = result.as_ref().map_or_else(|| "null".to_owned(), quoted);
                 format!("{}, result {result}", self.reply(reply))
             }
             Reply::Refused(refusal) => refusal.to_string(),
@@ -706,6 +699,15 @@ fn retries(retries: Retries) -> String {
         let _ = write!(text, ", BACKOFFMAX {}", longest.ms());
     }
     text
+}
+
+fn put_unique(PutUnique { id, new, awaited }: &PutUnique) -> String {
+    let new = if *new { "new" } else { "there already" };
+    match awaited {
+        Awaited::No => format!("{id} {new}"),
+        Awaited::Unknown => format!("{id} {new}, null"),
+        Awaited::Known(outcome) => format!("{id} {new}, {}", outcome.word()),
+    }
 }
 
 fn ended(ending: &Ending) -> String {
