@@ -123,8 +123,8 @@ export class Lane<T, R = unknown> implements JobSource<T, R> {
 
   /**
    * Waits until a task has ended and tells how, with what has come of the work. The outcome is
-   * `timeout` after `waitMs`, where Infinity is for ever. Refused with `NOTFOUND` if the task is
-   * gone.
+   * `timeout` after `waitMs`, where Infinity is for ever. Of a task that is gone the server tells
+   * how it ended as long as it remembers that; refused with `NOTFOUND` afterwards.
    */
   async awaitEnd(
     id: string,

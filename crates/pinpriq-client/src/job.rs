@@ -28,6 +28,9 @@ pub struct Job {
     course: Arc<Course>,
 }
 
+/// The largest result that is sent at all, in bytes.
+const RESULT_BYTES_MAX: usize = 64 << 20;
+
 /// What has happened to a job since it was taken.
 #[derive(Default)]
 struct Course {
@@ -105,8 +108,14 @@ impl Job {
         self.settled(self.queue.ack(&self.receipt, Some(result.as_ref()), self.cost()).await)
     }
 
-    /// Notes what its function has returned, once.
+    /// Notes what its function has returned, once. The server ends a connection over which more
+    /// comes than that.
     pub(crate) fn note_returned(&self, result: Vec<u8>) {
+        if result.len() > RESULT_BYTES_MAX {
+            let (id, bytes) = (&self.id, result.len());
+            tracing::warn!("{id} is acknowledged without its result, which has {bytes} bytes");
+            return;
+        }
         let _ = self.course.returned.set(result);
     }
 
@@ -120,7 +129,8 @@ impl Job {
     pub(crate) async fn ack_returned(&self) -> Result<(), Error> {
         let Some(result) = self.returned() else { return self.ack().await };
         match self.ack_with(result).await {
-            Err(error) if error.is("TOOLARGE") || error.is("BUSY") => {
+            // A server that does not know results says BADARG.
+            Err(error) if ["TOOLARGE", "BUSY", "BADARG"].iter().any(|code| error.is(code)) => {
                 tracing::warn!("{} is acknowledged without its result: {error}", self.id);
                 self.ack().await
             }

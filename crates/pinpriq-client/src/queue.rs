@@ -120,7 +120,11 @@ impl Queue {
     }
 
     /// Waits until a task is finished, for at most this long. Returns how it ended, or none if it
-    /// has not. Refused with `NOTFOUND` if it is gone already.
+    /// has not. Of one that is gone already the server tells that as long as it remembers it, and
+    /// `NOTFOUND` after that.
+    ///
+    /// It waits in several requests, one after the other. A task that is not kept and ends between
+    /// two of them has no result.
     pub async fn wait_for(
         &self,
         id: impl Into<Name>,

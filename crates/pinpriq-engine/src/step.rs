@@ -42,6 +42,9 @@ impl Engine {
         if self.undo.is_some() {
             self.note_entry(task.number(), queue);
         }
+        if self.queues[queue].settings.ids == Ids::Given {
+            self.forget_ending(queue, &task.id());
+        }
         let slot = self.tasks.insert(task);
         let task = &self.tasks[slot];
         let owner = &mut self.queues[queue];

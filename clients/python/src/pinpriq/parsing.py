@@ -186,7 +186,7 @@ def explanation(reply: Any) -> Explanation:
         details = mapping(each)
         code = text(details.pop("code"))
         for name, value in details.items():
-            if name in ("until", "since", "next_at", "open_at"):
+            if name in ("until", "since", "next_at", "open_at", "at"):
                 details[name] = moment_of(value)
             elif isinstance(value, bytes):
                 details[name] = text(value)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from .serialisers import Serialiser
 
@@ -195,3 +195,10 @@ class ScheduleShown:
     on_missed: str
     overlap: str
     paused: bool
+    share: bytes | None = None
+    cost: int = 1
+    headers: dict[str, str] = field(default_factory=dict)
+    #: How often a task may fail, and how long it waits then, if not as its queue says.
+    attempts_max: int | Literal["none"] | None = None
+    backoff: float | Literal["none"] | None = None
+    backoff_max: float | None = None

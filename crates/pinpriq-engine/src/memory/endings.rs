@@ -31,7 +31,7 @@ pub(crate) struct Endings {
     /// The places of names that no ending has.
     free: Vec<u32>,
     /// How often a name has gone, counted from 1.
-    gone: u32,
+    gone: u64,
     bytes: usize,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Endings {
 pub(crate) struct NamePlace {
     index: u32,
     /// [`Endings::gone`] at that time.
-    gone: u32,
+    gone: u64,
 }
 
 /// A queue, or the lane of a member in a topic.
@@ -78,12 +78,21 @@ struct More {
     became: Option<(Bytes, TaskId)>,
 }
 
+/// An ending that is not told any more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TakenBack {
+    position: u32,
+    outcome: Outcome,
+}
+
 /// Up to where there were endings at a moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark(u32);
 
 impl Endings {
+    /// Of at most so many tasks, and of no more than [`ENDINGS_BYTES_MAX`] has room for.
     pub(crate) fn new(most: usize) -> Self {
+        let most = most.min(ENDINGS_BYTES_MAX / ENDING_OVERHEAD_BYTES);
         let (ring, newest, names, free) = (VecDeque::new(), Vec::new(), Vec::new(), Vec::new());
         Self { most, ring, next: 1, newest, mask: 0, names, free, gone: 1, bytes: 0 }
     }
@@ -213,7 +222,7 @@ impl Endings {
             self.bytes -= name.bytes();
             name.place = (Bytes::default(), None);
             self.free.push(known.name);
-            self.gone = self.gone.wrapping_add(1);
+            self.gone += 1;
         }
     }
 
@@ -237,10 +246,21 @@ impl Endings {
         Some((id, ending))
     }
 
-    /// Notes that a task came back, so that it has not ended.
-    pub(crate) fn take_back(&mut self, place: Place<&[u8]>, id: &TaskId) {
-        if let Some(position) = self.position_of(place, id) {
-            self.ring[position].outcome = None;
+    /// Notes that a task came back, or that another one has its id now, so that it is not told to
+    /// have ended. Returns what that changes.
+    pub(crate) fn take_back(&mut self, place: Place<&[u8]>, id: &TaskId) -> Option<TakenBack> {
+        let index = self.position_of(place, id)?;
+        let outcome = self.ring[index].outcome.take()?;
+        let age = u32::try_from(self.ring.len() - index).unwrap_or(u32::MAX);
+        Some(TakenBack { position: self.next.wrapping_sub(age), outcome })
+    }
+
+    /// Makes a task one again that has ended.
+    pub(crate) fn put_back(&mut self, TakenBack { position, outcome }: TakenBack) {
+        let age = self.next.wrapping_sub(position) as usize;
+        let index = self.ring.len().checked_sub(age);
+        if let Some(known) = index.and_then(|index| self.ring.get_mut(index)) {
+            known.outcome = Some(outcome);
         }
     }
 
@@ -337,16 +357,19 @@ impl More {
             TaskId::Number(_) | TaskId::Uuid(_) => 0,
         };
         let reason = reason.as_ref().map_or(0, |reason| reason.len());
-        let became = became.as_ref().map_or(0, |(_, id)| id_bytes(id));
+        let became = became.as_ref().map_or(0, |(queue, id)| queue.len() + id_bytes(id));
         size_of::<Self>() + id.as_ref().map_or(0, id_bytes) + reason + became
     }
 }
 
+/// What is told of a reason. One that is text stays text.
 fn cut(reason: Bytes) -> Bytes {
-    match reason.get(..ENDING_REASON_BYTES_MAX) {
-        Some(first) => Bytes::from(first),
-        None => reason,
+    if reason.len() <= ENDING_REASON_BYTES_MAX {
+        return reason;
     }
+    let end = std::str::from_utf8(&reason)
+        .map_or(ENDING_REASON_BYTES_MAX, |text| text.floor_char_boundary(ENDING_REASON_BYTES_MAX));
+    Bytes::from(&reason[..end])
 }
 
 #[cfg(test)]

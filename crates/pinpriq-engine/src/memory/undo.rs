@@ -43,6 +43,8 @@ pub(crate) struct UndoLog {
     pub(crate) bytes: u64,
     /// The endings that were remembered.
     pub(crate) endings: endings::Mark,
+    /// Those that are not told any more.
+    pub(crate) endings_taken_back: Vec<endings::TakenBack>,
     /// The numbers that were issued.
     pub(crate) issued: issued::Mark,
     pub(crate) report: Mark,

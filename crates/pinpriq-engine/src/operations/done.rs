@@ -43,6 +43,7 @@ impl Engine {
         done: &[Done<'_>],
     ) -> Result<(), Refusal> {
         let mut held: Vec<Slot> = Vec::with_capacity(done.len());
+        let mut growth = 0;
         for Done { queue, receipt, result } in done {
             let lease = Held { queue: (*queue).into(), by: HeldBy::Receipt(*receipt) };
             let (slot, _) = self.hold(client, lease, Operation::Ack)?;
@@ -53,7 +54,8 @@ impl Engine {
             }
             if let Some(result) = result {
                 self.check_payload(result)?;
-                self.check_finish(slot, None, (None, Some(result)))?;
+                growth += self.growth_by_result(slot, result);
+                self.check_room(growth)?;
             }
             held.push(slot);
         }

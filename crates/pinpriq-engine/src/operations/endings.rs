@@ -54,8 +54,14 @@ impl Engine {
         self.endings.find((queue.name, queue.member), ids)
     }
 
-    /// Notes that a task came back that had left.
-    pub(crate) fn forget_ending(&mut self, queue: QueueName<'_>, id: &TaskId) {
-        self.endings.take_back((queue.name, queue.member), id);
+    /// Notes that a task has come back to its queue, or that another one has its id from now on.
+    #[inline(never)]
+    pub(crate) fn forget_ending(&mut self, queue: QueueSlot, id: &TaskId) {
+        let queue = &self.queues[queue];
+        let member = queue.lane_name().map(|lane| &*lane.member);
+        let taken_back = self.endings.take_back((&queue.name, member), id);
+        if let Some(undo) = &mut self.undo {
+            undo.endings_taken_back.extend(taken_back);
+        }
     }
 }

@@ -11,7 +11,7 @@ use crate::operations::arguments::{
 use crate::operations::held::be_buried;
 use crate::operations::ids::{can_have, uuid_v7};
 use crate::transition::Operation;
-use pinpriq_proto::command::{Delay, Put, QueueName, TimeToLive, Wait};
+use pinpriq_proto::command::{Delay, Put, TimeToLive, Wait};
 use pinpriq_proto::limits::{
     ID_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES, given_id_bytes, put_bytes,
 };
@@ -229,9 +229,7 @@ impl Engine {
         task.set_since(self.now);
         self.age_as_before(queue, &mut task);
         self.refund(queue, task.cost());
-        let lane = self.queues[queue].lane_name().map(|lane| lane.member.clone());
-        let name = self.queues[queue].name.clone();
-        self.forget_ending(QueueName { name: &name, member: lane.as_deref() }, &task.id());
+        self.forget_ending(queue, &task.id());
         let slot = self.enter(task, Operation::PutBack);
         self.uncharge_turn(self.charged(slot));
         self.expire_if_over(slot);

@@ -27,6 +27,11 @@ impl Engine {
         self.check_change(slot, New { payload, result, ..New::NOTHING })
     }
 
+    /// The bytes that the result of a task takes that is acknowledged.
+    pub(super) fn growth_by_result(&self, slot: Slot, result: &[u8]) -> u64 {
+        if self.is_kept(slot, None) { result.len() as u64 } else { 0 }
+    }
+
     /// Notes what has come of the work on a task that is acknowledged in this step.
     #[inline(never)]
     pub(super) fn note_result(&mut self, slot: Slot, zombie: Option<Span>, result: &[u8]) {

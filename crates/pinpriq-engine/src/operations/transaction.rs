@@ -110,6 +110,7 @@ impl Engine {
             totals: self.totals.clone(),
             bytes: self.bytes,
             endings: self.endings.mark(),
+            endings_taken_back: Vec::new(),
             issued: self.issued.mark(),
             report: self.report.so_far(),
             outputs: self.outputs.len(),
@@ -144,6 +145,9 @@ impl Engine {
     fn undo(&mut self) {
         let Some(log) = self.undo.take() else { return };
         self.endings.forget_since(log.endings);
+        for taken_back in &log.endings_taken_back {
+            self.endings.put_back(*taken_back);
+        }
         let UndoLog { tasks, queues, publications, windows, .. } = *log;
         let UndoLog { leases, ended, accounts, buckets, forgotten, untidied, .. } = *log;
         for (number, former) in accounts.into_iter().rev() {

@@ -124,7 +124,7 @@ pub static LIMIT: [Told<LimitShown>; 8] = [
 ];
 
 /// The fields of a schedule.
-pub static SCHEDULE: [Told<ShownSchedule>; 22] = [
+pub static SCHEDULE: [Told<ShownSchedule>; 25] = [
     Told::of("name", FieldKind::Bytes, |it, _| Value::Bytes(&it.name)),
     Told::of("queue", FieldKind::Bytes, |it, _| Value::Bytes(&it.plan.queue)),
     Told::of("payload", FieldKind::Payload, |it, _| Value::Bytes(&it.plan.payload)),
@@ -163,6 +163,15 @@ pub static SCHEDULE: [Told<ShownSchedule>; 22] = [
     },
     Told::always("headers", FieldKind::Headers, |it, _| {
         Value::Headers(it.plan.terms.header_bytes())
+    }),
+    Told::of("attempts_max", FieldKind::NumberOrNone, |it, _| {
+        Value::own(it.plan.terms.retries().attempts, |most| Value::Number(most.into()))
+    }),
+    Told::of("backoff", FieldKind::SpanOrNone, |it, _| {
+        Value::own(it.plan.terms.retries().backoff, Value::Span)
+    }),
+    Told::of("backoff_max", FieldKind::Span, |it, _| {
+        it.plan.terms.retries().backoff_max.map_or(Value::Missing, Value::Span)
     }),
 ];
 

@@ -176,6 +176,9 @@ pub fn ack<'a>(parts: &'a Parts<'a>, room: &'a Room<'a>) -> Read<'a> {
     if !are_several(parts) {
         return ack_of(parts).map(Command::Ack);
     }
+    if !parts.has_none_of(OPTIONS_OF_ACK) {
+        return Err(Fault::bad("options go with one receipt only"));
+    }
     Ok(Command::AckAll { queue: parts.queue(), receipts: receipts(parts, room)? })
 }
 

@@ -89,3 +89,10 @@ export function choices(label, options, chosen, change) {
 // Shows an error in place of what was asked for.
 export const failure = (node, error) =>
   fill(node, h("p", { class: "form-error", role: "alert" }, error.message));
+
+// The headers of a task or a schedule, as facts.
+export const headerFacts = (headers) =>
+  Object.entries(headers ?? {}).map(([name, value]) => [
+    `Header ${name}`,
+    value.base64 === undefined ? value : `${value.base64} (base64)`,
+  ]);

@@ -6,10 +6,12 @@ import { may } from "../session.js";
 import { away, count, moment, span } from "../format.js";
 import { nameAt } from "../router.js";
 import { Name, placeLink, target } from "../names.js";
-import { facts, heading, section, tile, tiles } from "../parts/page.js";
+import { facts, headerFacts, heading, section, tile, tiles } from "../parts/page.js";
 import { payload } from "../parts/payload.js";
 import { attempt, button, confirm } from "../parts/dialog.js";
 import { rhythm, setSchedule } from "./schedules.js";
+
+const orNone = (show, of) => (of === null ? "none" : show(of));
 
 export async function schedule(page, route) {
   const name = nameAt(route, 1, "schedule");
@@ -61,6 +63,12 @@ export async function schedule(page, route) {
         Name.in(it, "key") && ["Key", Name.in(it, "key").shown],
         it.ttl !== undefined && ["TTL", span(it.ttl)],
         it.ttr !== undefined && ["TTR", span(it.ttr)],
+        Name.in(it, "share") && ["Share", Name.in(it, "share").shown],
+        it.cost !== 1 && ["Cost", count(it.cost)],
+        ...headerFacts(it.headers),
+        it.attempts_max !== undefined && ["Attempts at most", orNone(count, it.attempts_max)],
+        it.backoff !== undefined && ["Back-off", orNone(span, it.backoff)],
+        it.backoff_max !== undefined && ["Longest back-off", span(it.backoff_max)],
         ["Slots while the server was down", it.on_missed],
         ["While the task before is there", it.overlap],
       ]),

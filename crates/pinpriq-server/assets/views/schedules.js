@@ -19,6 +19,18 @@ export const rhythm = (it) =>
     ? `every ${span(it.every)}`
     : [Name.in(it, "cron").shown, Name.in(it, "zone")?.shown].filter(Boolean).join(" · ");
 
+// What the form does not ask for, which a schedule that is set anew keeps.
+const kept = (it) =>
+  it && {
+    share: it.share,
+    share_base64: it.share_base64,
+    cost: it.cost,
+    headers: it.headers && Object.keys(it.headers).length > 0 ? it.headers : undefined,
+    attempts: it.attempts_max,
+    backoff: it.backoff,
+    backoffmax: it.backoff_max,
+  };
+
 // A form for a schedule, with the values of one that is there already.
 export const setSchedule = (known, done) =>
   form({
@@ -93,6 +105,7 @@ export const setSchedule = (known, done) =>
           priority,
           ttl: ttl ?? undefined,
           ttr: ttr ?? undefined,
+          ...kept(known),
         },
       ),
     done: ({ next_at: at }) => `Set. The next slot is ${away(at)}.`,

@@ -6,7 +6,7 @@ import { may } from "../session.js";
 import { away, count, moment, span } from "../format.js";
 import { nameAt } from "../router.js";
 import { Name, link, placeLink, placePath } from "../names.js";
-import { facts, heading, section } from "../parts/page.js";
+import { facts, headerFacts, heading, section } from "../parts/page.js";
 import { badge } from "../parts/states.js";
 import { payload } from "../parts/payload.js";
 import { told as explained } from "../parts/explain.js";
@@ -148,9 +148,7 @@ function factsOf(it) {
       const shown = SHOWS[kind];
       return fact(label, shown ? shown(it[name]) || null : text(name));
     }),
-    ...Object.entries(it.headers).map(([name, value]) =>
-      fact(`Header ${name}`, value.base64 === undefined ? value : `${value.base64} (base64)`),
-    ),
+    ...headerFacts(it.headers),
     fact(
       "Held by",
       it.client &&

@@ -78,6 +78,11 @@ impl Model {
 }
 
 fn told(task: &TaskRecord) -> Option<Bytes> {
-    let reason = task.progress.reason.as_ref();
-    reason.map(|it| Bytes::from(&it[..it.len().min(ENDING_REASON_BYTES_MAX)]))
+    let reason = task.progress.reason.as_ref()?;
+    let mut end = reason.len().min(ENDING_REASON_BYTES_MAX);
+    // What is text stays text.
+    while std::str::from_utf8(reason).is_ok_and(|text| !text.is_char_boundary(end)) {
+        end -= 1;
+    }
+    Some(Bytes::from(&reason[..end]))
 }

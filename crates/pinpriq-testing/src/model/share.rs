@@ -7,7 +7,6 @@ use pinpriq_proto::settings::AfterAck;
 use pinpriq_proto::task::{Bytes, ClientId, Receipt, RequestId, State, TaskRecord};
 use pinpriq_proto::time::Span;
 
-use super::room::New;
 use super::serve::Taker;
 use super::{Answer, Model, fits};
 
@@ -117,7 +116,7 @@ impl Model {
         done: &[Done<'_>],
     ) -> Result<(), RefusalKind> {
         fits(done.len() <= DONE_MAX)?;
-        let mut numbers = Vec::new();
+        let (mut numbers, mut growth) = (Vec::new(), 0);
         for Done { queue, receipt, result } in done {
             let held = Held { queue: (*queue).into(), by: HeldBy::Receipt(*receipt) };
             let number = self.hold(client, held)?;
@@ -125,8 +124,10 @@ impl Model {
                 return Err(RefusalKind::Stale);
             }
             self.payload_fits(*result)?;
-            if self.settings(&self.places[&number]).after_ack != AfterAck::Delete {
-                self.may_change(number, New { result: *result, ..New::NOTHING })?;
+            let is_kept = self.settings(&self.places[&number]).after_ack != AfterAck::Delete;
+            if let Some(result) = result {
+                growth += if is_kept { result.len() as u64 } else { 0 };
+                self.has_room(growth)?;
             }
             numbers.push(number);
         }

@@ -6,7 +6,7 @@
 use std::num::NonZeroU64;
 
 use crate::model::Model;
-use pinpriq_proto::command::{Command, QueueCommand};
+use pinpriq_proto::command::{Assign, Command, QueueCommand};
 use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::fields::{self, Field, Seen, TASK};
 use pinpriq_proto::histogram::TimeHistogram;
@@ -338,6 +338,7 @@ fn schedule(shown: &ShownSchedule) -> Wanted {
     let ShownSchedule { name, plan, course, next_at } = shown;
     let text = |bytes: Option<&Bytes>| bytes.map_or(Null, |bytes| Text(bytes.to_vec()));
     let ms = |span: Option<Span>| span.map_or(Null, |span| Number(span.ms()));
+    let retries = plan.terms.retries();
     let (every, at, cron, zone) = match &plan.form {
         Recurrence::Every { every, anchor } => (Some(*every), Some(*anchor), None, None),
         Recurrence::Cron { expression, zone } => (None, None, Some(expression), zone.as_ref()),
@@ -365,7 +366,15 @@ fn schedule(shown: &ShownSchedule) -> Wanted {
         ("overlap", word(plan.overlap.word())),
         ("paused", word(if course.paused { "yes" } else { "no" })),
         ("headers", headers(plan.terms.header_bytes())),
+        ("attempts_max", own(retries.attempts, |most| Number(most.into()))),
+        ("backoff", own(retries.backoff, |span| Number(span.ms()))),
+        ("backoff_max", ms(retries.backoff_max)),
     ])
+}
+
+/// What a schedule says of its own about failures.
+fn own<T>(own: Assign<Option<T>>, wanted: fn(T) -> Wanted) -> Wanted {
+    own.given().map_or(Null, |own| own.map_or_else(|| word("none"), wanted))
 }
 
 fn receipt(task: &TaskRecord, hidden: bool) -> Wanted {

@@ -361,8 +361,9 @@ class AsyncQueue(AsyncAdministration):
         """Wait until a task is finished, at most for `wait` seconds, and tell how it ended.
 
         `result` of what it returns is what came of the work. If the queue does not keep finished
-        tasks, only who waits at their end gets that. Refused with `NotFound` if the task is gone
-        already.
+        tasks, only who waits at their end gets that, and a task that ends between two requests of a
+        long wait has none. Of a task that is gone the server tells how it ended as long as it
+        remembers that, and is refused with `NotFound` afterwards.
         """
         return await self._await(id, Deadline(wait, self.client.options.slice_s))
 

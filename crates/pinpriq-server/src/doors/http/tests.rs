@@ -97,15 +97,17 @@ const fn answer_of(route: &Route) -> &'static str {
         (Does::Own(Own::Events), _) => "server-sent events, until one side ends",
         (Does::Own(Own::History), _) => "a column for each figure",
         (Does::Own(Own::Connections), _) => "`{connections}`",
-        (_, Form::Put) => "201 `{id, new}`, for a duplicate 200; with `wait` also `outcome`",
+        (_, Form::Put) => {
+            "201 `{id, new}`, for a duplicate 200; with `wait` also `outcome`, and `result`"
+        }
         (_, Form::Line | Form::Atomic) => "a line for each line: `{id, new}` or a problem",
         (_, Form::Tasks | Form::Octets) => "`{tasks}`",
         (_, Form::Page) => "`{cursor, tasks}`, with `peek` `{tasks}`",
-        (_, Form::Task | Form::TaskOctets) => "the task",
+        (_, Form::Task | Form::TaskOctets) => "the task; 404 with `ended` once it has left",
         (_, Form::Nothing | Form::Removed) | (Does::Own(Own::EndConnection), _) => "204",
         (_, Form::State) => "`{state}`",
         (_, Form::Deadline) => "`{deadline}`",
-        (_, Form::Outcome) => "`{outcome, state}`",
+        (_, Form::Outcome) => "`{outcome, state}`, with `result` also that",
         (_, Form::Count) => "`{count}`",
         (_, Form::Explained) => "`{id, state, since, reasons}`",
         (_, Form::Leases) => "`{cursor, leases}`",

@@ -15,6 +15,9 @@ use pinpriq_proto::task::headers;
 /// The window of a put with an `Idempotency-Key`: a day, in milliseconds.
 const IDEMPOTENCY_MS: &[u8] = b"86400000";
 
+/// The options of a put for which a transaction has no time.
+pub(crate) const WAITING: [&str; 3] = ["wait", "room", "result"];
+
 /// A request whose head and body were read.
 pub(crate) struct Request<'r> {
     pub(crate) route: &'r Route,
@@ -206,8 +209,8 @@ pub(crate) fn step(name: &str, mut values: Values) -> Result<Asked, Problem> {
     for word in words_of(spec, None) {
         add_field(&mut asked, word, &mut values)?;
     }
-    if spec.name == "PUT" && (values.has("wait") || values.has("room")) {
-        return Err(Problem::bad("nothing waits in a transaction: neither wait nor room"));
+    if spec.name == "PUT" && WAITING.iter().any(|option| values.has(option)) {
+        return Err(Problem::bad("nothing waits in a transaction: no wait, room or result"));
     }
     add_options(&mut asked, spec, &mut values, spec.options)?;
     values.end(spec.name)?;

@@ -6,7 +6,7 @@ use pinpriq_proto::fields::told::{LEASE, LIMIT, MEMBER, SCHEDULE, SHARE, Sort, T
 use pinpriq_proto::fields::{FieldKind, Shown, TASK};
 use pinpriq_proto::settings::{SETTINGS, SettingKind};
 
-use super::super::api::asking::steps;
+use super::super::api::asking::{WAITING, steps};
 use super::super::api::route::{Does, Own, Route, Word, words_of};
 use super::super::problem::CODES;
 use super::openapi::option_schema;
@@ -49,7 +49,8 @@ pub(super) fn of_form(route: &Route) -> Vec<Status> {
         Form::Deadline => ok(object(&[("deadline", or_null(moment()))], &["deadline"])),
         Form::Next => ok(object(&[("next_at", or_null(moment()))], &["next_at"])),
         Form::Outcome => {
-            ok(object(&[("outcome", text()), ("state", state())], &["outcome", "state"]))
+            let told = [("outcome", text()), ("state", state())];
+            ok(object(&[&told[..], &result()].concat(), &["outcome", "state"]))
         }
         Form::Count => ok(object(&[("count", whole())], &["count"])),
         Form::Explained => ok(named("Explanation")),
@@ -116,7 +117,7 @@ pub(super) fn all() -> Value {
         "Problem": problem(),
         "Bytes": bytes(),
         "Task": task(),
-        "Put": with_bytes(&["id"], &[("new", truth()), ("outcome", or_null(text()))], &["new"]),
+        "Put": put(),
         "Queue": queue(),
         "QueueSummary": summary(),
         "Settings": settings(),
@@ -223,7 +224,18 @@ fn bytes() -> Value {
 
 /// Returns the tasks that are done before a take.
 pub(super) fn done() -> Value {
-    array(object(&[("queue", text()), ("receipt", text())], &["queue", "receipt"]))
+    let told = [("queue", text()), ("receipt", text())];
+    array(with_bytes(&["result"], &told, &["queue", "receipt"]))
+}
+
+/// What has come of the work, where that is asked for.
+fn result() -> [(&'static str, Value); 2] {
+    [("result", or_null(text())), ("result_base64", text())]
+}
+
+fn put() -> Value {
+    let told = [("new", truth()), ("outcome", or_null(text()))];
+    with_bytes(&["id"], &[&told[..], &result()].concat(), &["new"])
 }
 
 fn problem() -> Value {
@@ -240,9 +252,16 @@ fn problem() -> Value {
             ("code", json!({"type": "string", "enum": codes})),
             ("position", json!({"type": "integer", "minimum": 1})),
             ("problem", named("Problem")),
+            ("ended", ended()),
         ],
         &["type", "title", "status", "detail", "code"],
     )
+}
+
+/// What became of a task that has left.
+fn ended() -> Value {
+    let told = [("outcome", text()), ("at", moment())];
+    with_bytes(&["reason", "queue", "id"], &told, &["outcome", "at"])
 }
 
 fn task() -> Value {
@@ -369,9 +388,11 @@ fn settings() -> Value {
 
 fn explanation() -> Value {
     let reason = with_bytes(
-        &["reason", "key", "share", "by"],
+        &["reason", "key", "share", "by", "name", "queue", "id"],
         &[
             ("code", text()),
+            ("outcome", text()),
+            ("at", moment()),
             ("until", moment()),
             ("since", moment()),
             ("client", whole()),
@@ -417,9 +438,9 @@ fn multi() -> Value {
             properties.extend(many.map(|many| (many.to_owned(), array(named("Bytes")))));
         }
         for option in spec.options {
-            let is_waiting = ["WAIT", "ROOM"].contains(&option.word) && command == "PUT";
+            let name = option.word.to_ascii_lowercase();
+            let is_waiting = WAITING.contains(&&*name) && command == "PUT";
             if ![WITHMETA, DONE].contains(option) && !is_waiting {
-                let name = option.word.to_ascii_lowercase();
                 properties.insert(name, option_schema(*option, false));
             }
         }
