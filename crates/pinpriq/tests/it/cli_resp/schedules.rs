@@ -41,7 +41,8 @@ fn a_schedule_is_set_shown_listed_paused_and_dropped() {
     let shown = server.printed(&["schedule", "show", "beat", "--json"]);
     assert!(shown.starts_with("{\"name\":\"beat\",\"queue\":\"health\","), "{shown}");
     assert!(shown.contains("\"cron\":null,"), "{shown}");
-    assert!(shown.ends_with("\"paused\":\"yes\",\"headers\":{}}\n"), "{shown}");
+    let own = "\"attempts_max\":null,\"backoff\":null,\"backoff_max\":null}\n";
+    assert!(shown.ends_with(&format!("\"paused\":\"yes\",\"headers\":{{}},{own}")), "{shown}");
 
     assert_eq!(server.printed(&["schedule", "list"]), "beat\n");
     assert_eq!(server.printed(&["schedule", "list", "--json"]), "{\"schedule\":\"beat\"}\n");
