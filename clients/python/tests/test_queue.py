@@ -163,8 +163,10 @@ def test_put_that_waits(client: Client) -> None:
     assert put.outcome is Outcome.TIMEOUT
     assert queue.wait_for(put.id).state is State.READY
     queue.kill(put.id)
+    # What became of it is remembered.
+    assert queue.wait_for(put.id, wait=1).outcome is Outcome.KILLED
     with pytest.raises(NotFound):
-        queue.wait_for(put.id, wait=1)
+        queue.wait_for("99", wait=1)
 
 
 def test_long_waits_are_several_requests(client: Client) -> None:
