@@ -99,8 +99,8 @@ impl Job {
         self.settled(self.queue.ack(&self.receipt, None, self.cost()).await)
     }
 
-    /// Finishes the task and says what has come of the work. Who waits for the task gets it, and a
-    /// task that is kept has it as [`result`](Task::result).
+    /// Finishes the task with a result. Clients that wait for the task receive it, and a kept task
+    /// has it as [`result`](Task::result).
     ///
     /// It may be as large as a payload: `TOOLARGE`. `BUSY` if there is no room to keep it. The task
     /// is not finished then.

@@ -18,9 +18,8 @@
 //! ```
 //!
 //! A job whose function returns `Ok` is acknowledged, and bytes or text that it returns are the
-//! result of the task. One whose function returns an error, or
-//! panics, has failed, and the settings of the queue say what follows: see [`Failure`]. Leases are
-//! renewed while functions run.
+//! result of the task. One whose function returns an error, or panics, has failed, and the settings
+//! of the queue say what follows: see [`Failure`]. Leases are renewed while functions run.
 //!
 //! # Put and take
 //!

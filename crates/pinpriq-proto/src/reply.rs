@@ -172,7 +172,7 @@ pub enum Reply {
     /// The task of the requested id, if there is one.
     #[letter(9)]
     Task(Option<Box<TaskRecord>>),
-    /// There is no task of the requested id any more. This became of it.
+    /// The task of the requested id has left: what became of it.
     #[letter(30)]
     Ended(Box<Ending>),
     /// Why a task is not handed out.

@@ -9,8 +9,8 @@ pub type Outcome<T = ()> = Result<T, Failure>;
 
 /// What has come of the work on a job, as bytes. `()` and `None` say nothing.
 ///
-/// Who waits for the task gets it, and a task that is kept has it. If it is larger than a payload
-/// may be, or the server has no room for it, the job is acknowledged without.
+/// Clients that wait for the task receive it, and a kept task has it. A job is acknowledged without
+/// its result if that is larger than a payload may be, or if the server has no room for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Returned(pub(super) Option<Vec<u8>>);
 

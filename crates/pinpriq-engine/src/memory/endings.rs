@@ -78,7 +78,7 @@ struct More {
     became: Option<(Bytes, TaskId)>,
 }
 
-/// An ending that is not told any more.
+/// An ending that was withdrawn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TakenBack {
     position: u32,
@@ -90,7 +90,7 @@ pub(crate) struct TakenBack {
 pub(crate) struct Mark(u32);
 
 impl Endings {
-    /// Of at most so many tasks, and of no more than [`ENDINGS_BYTES_MAX`] has room for.
+    /// Remembers at most this many tasks, or as many as fit into [`ENDINGS_BYTES_MAX`].
     pub(crate) fn new(most: usize) -> Self {
         let most = most.min(ENDINGS_BYTES_MAX / ENDING_OVERHEAD_BYTES);
         let (ring, newest, names, free) = (VecDeque::new(), Vec::new(), Vec::new(), Vec::new());
@@ -362,7 +362,7 @@ impl More {
     }
 }
 
-/// What is told of a reason. One that is text stays text.
+/// Shortens a reason. A text is cut between two characters.
 fn cut(reason: Bytes) -> Bytes {
     if reason.len() <= ENDING_REASON_BYTES_MAX {
         return reason;

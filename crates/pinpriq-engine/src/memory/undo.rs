@@ -43,7 +43,7 @@ pub(crate) struct UndoLog {
     pub(crate) bytes: u64,
     /// The endings that were remembered.
     pub(crate) endings: endings::Mark,
-    /// Those that are not told any more.
+    /// The endings that were withdrawn.
     pub(crate) endings_taken_back: Vec<endings::TakenBack>,
     /// The numbers that were issued.
     pub(crate) issued: issued::Mark,

@@ -1,7 +1,7 @@
-//! What has come of the work on a task: its holder says it with the acknowledgement, and who waits
-//! for the task gets it.
+//! The result of a task: its holder gives it with the acknowledgement, and clients that wait for
+//! the task receive it.
 //!
-//! A task that is kept has it until it comes back. Otherwise nobody gets it later.
+//! A kept task has its result until it comes back. The result of any other task is not stored.
 
 use crate::engine::Engine;
 use crate::memory::packed::Unsaved;

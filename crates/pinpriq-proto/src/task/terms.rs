@@ -57,8 +57,7 @@ struct Packed {
 /// What is done when a task fails, where that is not as its queue says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Retries {
-    /// After how many failures it is not tried again, from 1 to [`ATTEMPTS_MAX`].
-    /// None is never.
+    /// After how many failures it is not tried again, from 1 to [`ATTEMPTS_MAX`]. None is never.
     pub attempts: Assign<Option<u32>>,
     /// How long it waits after its first failure, from 1 to [`BACKOFF_MS_MAX`] milliseconds. None
     /// is not at all.
@@ -78,7 +77,7 @@ impl Retries {
         self.attempts.given().map_or(of_queue, |own| own.map(u64::from))
     }
 
-    /// Whether a task can have so many attempts of its own.
+    /// Whether a task can have this number of attempts of its own.
     #[must_use]
     pub const fn can_be_attempts(count: u32) -> bool {
         count > 0 && count <= ATTEMPTS_MAX

@@ -135,6 +135,10 @@ impl Model {
     }
 
     pub(super) fn enter(&mut self, place: &Place, mut task: TaskRecord) {
+        if matches!(task.id, TaskId::Given(_)) {
+            // It may have been the id of another task.
+            self.forget_ending(&task);
+        }
         self.begin_to_age(place, &mut task);
         self.note_due(time::due(&task));
         let kind = task.progress.state.kind();
