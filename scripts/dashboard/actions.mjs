@@ -11,6 +11,7 @@ export async function actions(world) {
   await ofQueues(hands);
   await ofTasks(hands);
   await ofDeadLetters(hands);
+  await ofManyTasks(hands);
   await ofTopics(hands);
   await ofSchedules(hands);
   await ofLimits(hands);
@@ -35,10 +36,10 @@ class Hands {
     return within.getByRole("button", { name, exact: true }).first().click();
   }
 
-  // Fills in a dialog, and waits until it is done. Buttons that count begin with what is given.
-  async fill(values, action, said) {
+  // Fills in a dialog, and presses the button of this name. Returns what it says.
+  async give(values, action) {
     const dialog = this.page.locator("dialog");
-    await dialog.waitFor();
+    await dialog.getByRole("button", { name: action, exact: true }).waitFor();
     for (const [label, value] of Object.entries(values)) {
       const field = dialog.getByLabel(label, { exact: true });
       const isChoice = await field.evaluate((it) => it.tagName === "SELECT");
@@ -47,7 +48,13 @@ class Hands {
     }
     const text = await dialog.textContent();
     await dialog.getByRole("button", { name: action, exact: true }).click();
-    await dialog.waitFor({ state: "detached" });
+    return text;
+  }
+
+  // The same, and waits until it is done.
+  async fill(values, action, said) {
+    const text = await this.give(values, action);
+    await this.page.locator("dialog").waitFor({ state: "detached" });
     if (said) await this.page.locator(".toast", { hasText: said }).first().waitFor();
     return text;
   }
@@ -216,6 +223,76 @@ async function ofDeadLetters({ api, step, must, page, ...others }) {
     await hands.fill({}, "Dig up", "2 tasks dug up.");
     must((await api.queue("reports")).stats.counts.B === 0, "they are still buried");
   });
+}
+
+// Makes dead letters of these causes in turn.
+async function makeDeadLetters(api, queue, number, causes) {
+  const page = 1_000;
+  await api.must("PUT", `/v1/queues/${queue}`, { attempts: 1, deadletter: `${queue}-dead` });
+  for (let made = 0; made < number; made += page) {
+    await api.batch(
+      queue,
+      Array.from({ length: page }, (_, at) => ({ payload: `${made + at}` })),
+    );
+    const tasks = await api.take(queue, page);
+    const fail = ({ receipt, payload }) => {
+      const reason = causes[Number(payload) % causes.length];
+      return { fail: { queue, receipt, reason } };
+    };
+    await api.must("POST", "/v1/multi", { commands: tasks.map(fail) });
+  }
+}
+
+// Takes tasks one after the other until `isOver`. Returns the times in ms, the shortest first.
+async function takes(api, queue, isOver) {
+  const times = [];
+  while (!isOver(times.length)) {
+    const started = performance.now();
+    await api.must("POST", `/v1/queues/${queue}:pop`, {});
+    times.push(performance.now() - started);
+  }
+  return times.sort((one, other) => one - other);
+}
+
+const p99 = (times) => `${times[Math.floor(times.length * 0.99)].toFixed(1)} ms`;
+
+async function ofManyTasks({ api, step, must, page, ...others }) {
+  const hands = new Hands({ api, ...others }, page);
+  const causes = ["no route to host", "a*b\\c is no address", "the customer is gone"];
+  const number = 99_000;
+  await makeDeadLetters(api, "mass", number, causes);
+  for (let made = 0; made < 20; made += 1) {
+    await api.batch("beside", Array(1_000).fill({ payload: "x" }));
+  }
+  const alone = await takes(api, "beside", (count) => count === 1_000);
+  let isOver = false;
+  const beside = takes(api, "beside", () => isOver);
+  await step(`${number} dead letters of three causes, told apart and sent back`, async () => {
+    for (const cause of causes) {
+      await hands.go("#/dead");
+      await hands.press("Send back", page.locator(".bars li", { hasText: cause }));
+      const asked = await hands.fill({}, "Send back 33,000 tasks", "33,000 tasks sent back.");
+      must(asked.includes(cause), asked);
+    }
+  });
+  isOver = true;
+  console.log(`p99 of takes: alone ${p99(alone)}, beside it ${p99(await beside)}`);
+  must((await api.queue("mass")).stats.counts.R === number, "not all are back");
+  await step("change many tasks of a queue, which are counted first", async () => {
+    await hands.go("#/queues/mass");
+    await hands.press("Change many");
+    const values = { "What to do": "move", "To the queue": "other", "Priority from": "1" };
+    await hands.give({ ...values, "Priority to": "2" }, "Count them");
+    await page.locator("dialog .form-error", { hasText: "There is no such task." }).waitFor();
+    await hands.give({ "Priority from": "0" }, "Count them");
+    await hands.fill({}, "Move 99,000 tasks", "99,000 tasks moved.");
+    must((await api.queue("other")).stats.counts.R === number, "they were not moved");
+    await hands.go("#/queues/other");
+    await hands.press("Change many");
+    await hands.give({ "What to do": "kill", "Put at least so long ago": "1 s" }, "Count them");
+    await hands.fill({}, "Kill 99,000 tasks", "99,000 tasks killed.");
+  });
+  for (const queue of ["mass", "beside"]) await api.must("DELETE", `/v1/queues/${queue}`);
 }
 
 async function ofTopics({ api, step, must, page, ...others }) {

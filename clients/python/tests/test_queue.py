@@ -11,6 +11,7 @@ import pytest
 from pinpriq import (
     NO_PRIORITY,
     BadArgument,
+    Changed,
     Client,
     Exists,
     Full,
@@ -27,6 +28,7 @@ from pinpriq import (
     WrongState,
     commands,
 )
+from pinpriq.commands import BulkOptions
 
 
 def test_put_take_and_ack(client: Client) -> None:
@@ -256,6 +258,29 @@ def test_release_bury_fail_and_touch(client: Client) -> None:
     assert dead.redrive() == 1
     assert queue.move("{jobs}-other", count=5) == 1
     assert client.queue("{jobs}-other").truncate() == 1
+
+
+def test_a_filter_chooses_what_changes(client: Client) -> None:
+    queue = client.queue("{jobs}")
+    for number in range(30):
+        key = "a" if number % 3 == 0 else "b"
+        queue.put("x", key=key, priority=number, headers={"from": "w" + key})
+    some: BulkOptions = {"move": "{jobs}-other", "key": "a", "priorities": (0, 8), "dry": True}
+    assert queue.bulk(**some) == Changed(changed=3, looked=30)
+    some["dry"] = False
+    assert queue.bulk(**some) == Changed(3, 30)
+    assert queue.bulk(priority=NO_PRIORITY, header=("from", "w*"), older=0, count=5).changed == 27
+    assert queue.bulk(delay=60, share="b", failures=0).changed == 20
+    assert queue.bulk(cancel=True, state=State.WAITING).changed == 20
+    other = client.queue("{jobs}-other")
+    job = other.take()
+    assert job is not None
+    job.bury("no connection")
+    assert other.bulk(restart=True, reason="no *").changed == 1
+    assert other.bulk(redrive=True).changed == 0
+    assert other.bulk(kill=True).changed == 3
+    with pytest.raises(BadArgument):
+        other.bulk()
 
 
 def test_bare_ids_on_one_connection(server_client_of_one: Client) -> None:

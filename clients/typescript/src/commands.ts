@@ -90,6 +90,26 @@ export interface Options {
   readonly cursor?: string | undefined;
   /** How long the holder of the task may go on at most, from now. */
   readonly graceMs?: number | undefined;
+  /** Bring them back as if they had never been taken. */
+  readonly restart?: boolean | undefined;
+  /** End them, or if they are taken, ask their holders to stop. */
+  readonly cancel?: boolean | undefined;
+  /** Remove them, also those that are held. */
+  readonly kill?: boolean | undefined;
+  /** Move ready dead letters back to the queues that they come from. */
+  readonly redrive?: boolean | undefined;
+  /** Move them to this queue, in the state that they have. */
+  readonly move?: string | undefined;
+  /** Only tasks with a priority from the first to the second. */
+  readonly priorities?: readonly [number, number] | undefined;
+  /** Only tasks that were put at least this long ago. */
+  readonly olderMs?: number | undefined;
+  /** Only tasks that have failed at least this often. */
+  readonly failures?: number | undefined;
+  /** Only tasks with a header of this name whose value matches. */
+  readonly header?: readonly [string, string] | undefined;
+  /** Count the tasks, and change nothing. */
+  readonly dry?: boolean | undefined;
   /** Tasks are delivered for good. */
   readonly pop?: boolean | undefined;
   /** A task is called back for a more urgent one until it is started. */
@@ -172,6 +192,16 @@ const SEND: {
   receipt: (words, value) => words.option("RECEIPT", value),
   cursor: (words, value) => words.option("CURSOR", value),
   graceMs: (words, value) => words.span("GRACE", value),
+  restart: (words, value) => words.flag("RESTART", value),
+  cancel: (words, value) => words.flag("CANCEL", value),
+  kill: (words, value) => words.flag("KILL", value),
+  redrive: (words, value) => words.flag("REDRIVE", value),
+  move: (words, value) => words.option("MOVE", value),
+  priorities: (words, value) => words.two("PRIORITIES", value),
+  olderMs: (words, value) => words.span("OLDER", value),
+  failures: (words, value) => words.number("FAILURES", value),
+  header: (words, value) => words.two("HEADER", value),
+  dry: (words, value) => words.flag("DRY", value),
   pop: (words, value) => words.flag("POP", value),
   recall: (words, value) => words.flag("RECALL", value),
   leaseMs: (words, value) => words.span("LEASE", value),
@@ -484,6 +514,34 @@ export type CancelOptions = Of<typeof CANCEL>;
  */
 export function cancel(queue: string, id: string, options: CancelOptions = {}): Words {
   return send(new Words("CANCEL", queue, id), options, CANCEL);
+}
+
+const BULK = [
+  "restart", "cancel", "kill", "redrive", "move", "state", "key", "priorities", "olderMs",
+  "failures", "header", "count", "cursor", "dry", "member",
+] as const;
+/** The options of `BULK`. */
+export type BulkOptions = Of<typeof BULK> & {
+  /** Give them this priority. */
+  readonly priority?: number | bigint | null | undefined;
+  /** Let those that are ready or delayed wait this long from now. */
+  readonly delayMs?: number | undefined;
+  /** Only tasks of this share. */
+  readonly share?: Word | undefined;
+  /** Only tasks whose reason matches: * stands for anything, and \ takes the next byte as it is. */
+  readonly reason?: string | undefined;
+};
+
+/**
+ * Changes all tasks of a queue that a filter chooses, page by page. The reply: the cursor of the
+ * next page (0 after the last), how many tasks it looked at, and how many have changed.
+ */
+export function bulk(queue: string, options: BulkOptions = {}): Words {
+  return send(new Words("BULK", queue), options, BULK)
+    .numberOrNone("PRIORITY", options.priority)
+    .span("DELAY", options.delayMs)
+    .option("SHARE", options.share)
+    .reason("REASON", options.reason);
 }
 
 const AWAIT = ["waitMs", "result", "member"] as const;

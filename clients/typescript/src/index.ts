@@ -14,7 +14,7 @@ export {
   type RefusalKind,
 } from "./errors.js";
 export { type JoinOptions, Member, type MemberInfo, type PublishOptions, Topic } from "./fanout.js";
-export type { Explanation, Lease, Reason } from "./inspection.js";
+export type { Changed, Explanation, Lease, Reason } from "./inspection.js";
 export { Job, type Settlement } from "./job.js";
 export { Lane } from "./lane.js";
 export type { Reply } from "./resp.js";

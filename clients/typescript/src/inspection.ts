@@ -24,6 +24,12 @@ export interface Explanation {
   readonly etaHigh: number | null;
 }
 
+/** How many tasks a bulk change was about: those that have changed, and all it looked at. */
+export interface Changed {
+  readonly changed: number;
+  readonly looked: number;
+}
+
 /** Who holds a task. Moments are Unix milliseconds. */
 export interface Lease {
   readonly queue: string;

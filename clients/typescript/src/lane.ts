@@ -2,7 +2,7 @@
 import type { Caller } from "./caller.js";
 import * as commands from "./commands.js";
 import type { Codec } from "./codec.js";
-import type { Explanation, Lease } from "./inspection.js";
+import type { Changed, Explanation, Lease } from "./inspection.js";
 import { Job, type JobSource } from "./job.js";
 import type {
   Abortable, ComeBack, PopOptions, Rest, Side, TakeOptions,
@@ -219,6 +219,27 @@ export class Lane<T, R = unknown> implements JobSource<T, R> {
     const count = numberOf(await this.change(commands.redrive(this.name, options), options));
     noteRedrive(this.name, count);
     return count;
+  }
+
+  /**
+   * Does the same with all tasks of this queue, or with those of them that are chosen. One option
+   * says what: `restart`, `cancel`, `kill`, `redrive`, `move`, `priority` or `delayMs`. The others
+   * say with which tasks, such as `reason: "*timeout*"`, and all of them have to fit. `dry` only
+   * counts. A request whose reply was lost is sent again, and then the numbers may be too low.
+   */
+  async bulk(
+    options: Rest<commands.BulkOptions, "count"> & { pageSize?: number },
+  ): Promise<Changed> {
+    let [changed, looked, cursor] = [0, 0, "0"];
+    do {
+      const words = commands.bulk(this.name, { ...options, cursor, count: options.pageSize });
+      const [next, seen, done] = listOf(await this.ask(words, options));
+      cursor = textOf(next);
+      looked += numberOf(seen);
+      changed += numberOf(done);
+    } while (cursor !== "0");
+    if (options.redrive && !options.dry) noteRedrive(this.name, changed);
+    return { changed, looked };
   }
 
   /** Returns the figures, as the page on the protocol lists them. */

@@ -69,6 +69,13 @@ export class Words {
     return this;
   }
 
+  /** Adds an option with two values. */
+  two(name: string, values: readonly [Word | number, Word | number] | undefined): this {
+    if (values === undefined) return this;
+    const words = values.map((value) => (typeof value === "number" ? `${value}` : value));
+    return this.add(name, ...words);
+  }
+
   /**
    * Adds an option whose value is a number and so many names with their values. None at all remove
    * those of a task in `UPDATE`, and are left out elsewhere.

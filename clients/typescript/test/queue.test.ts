@@ -163,6 +163,28 @@ test("fail_bury_and_dig_follow_the_settings", async () => {
   assert.equal(await client.queue("{f}-other").truncate(), 1);
 });
 
+test("a_filter_chooses_what_changes", async () => {
+  const queue = client.queue<string>("{bulk}");
+  for (let number = 0; number < 30; number += 1) {
+    const key = number % 3 === 0 ? "a" : "b";
+    await queue.put("x", { key, priority: number, headers: { from: `w${key}` } });
+  }
+  const some = { move: "{bulk}-other", key: "a", priorities: [0, 8] } as const;
+  assert.deepEqual(await queue.bulk({ ...some, dry: true }), { changed: 3, looked: 30 });
+  assert.deepEqual(await queue.bulk(some), { changed: 3, looked: 30 });
+  const urgent = { priority: null, header: ["from", "w*"], olderMs: 0, pageSize: 5 } as const;
+  assert.equal((await queue.bulk(urgent)).changed, 27);
+  assert.equal((await queue.bulk({ delayMs: 60_000, share: "b", failures: 0 })).changed, 20);
+  assert.equal((await queue.bulk({ cancel: true, state: "W" })).changed, 20);
+  const other = client.queue<string>("{bulk}-other");
+  await (await other.take())?.bury("no connection");
+  assert.equal((await other.bulk({ restart: true, reason: "no *" })).changed, 1);
+  assert.equal((await other.bulk({ redrive: true })).changed, 0);
+  assert.equal((await other.bulk({ kill: true })).changed, 3);
+  await assert.rejects(other.bulk({}), (error) => isRefused(error, "BADARG"));
+  assert.equal(await queue.drop(), 7);
+});
+
 test("unique_keys_make_duplicates", async () => {
   const queue = client.queue<string>("unique");
   const first = await queue.put("a", { unique: "a" });

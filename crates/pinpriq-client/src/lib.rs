@@ -97,7 +97,7 @@ pub use error::{Error, Refused};
 pub use job::Job;
 pub use name::Name;
 pub use options::{BadAddress, Options};
-pub use queue::{End, Ended, Order, Put, PutDone, Queue, Release, Take};
+pub use queue::{Bulk, Change, Changed, End, Ended, Order, Put, PutDone, Queue, Release, Take};
 pub use task::{Origin, Own, State, Task};
 pub use topic::{Publish, Topic};
 pub use worker::{Event, Failure, Happening, Outcome, Returned, Worker, stop_signal};

@@ -1,5 +1,6 @@
 //! A queue of a server, or the lane of a member in a topic.
 
+mod bulk;
 mod put;
 mod take;
 
@@ -16,6 +17,7 @@ use crate::spans::note_redrive;
 use crate::task::{State, Task, moment};
 use crate::told::Told;
 
+pub use bulk::{Bulk, Change, Changed};
 pub use put::{Put, PutDone};
 pub use take::{End, Order, Take};
 pub(crate) use take::{Source, take};
@@ -161,6 +163,13 @@ impl Queue {
         let count = request.count(&self.client.run(&request).await?)?;
         note_redrive(&self.name, count);
         Ok(count)
+    }
+
+    /// Does the same with all tasks of this queue, or with those of them that are chosen. Await
+    /// what this returns, after what it is about:
+    /// `queue.bulk(Change::Redrive).reason("*timeout*")`.
+    pub fn bulk(&self, change: Change) -> Bulk {
+        Bulk::new(self.clone(), change)
     }
 
     /// Returns how many tasks are in this state.

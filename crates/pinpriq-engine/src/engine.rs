@@ -583,6 +583,7 @@ impl Engine {
             Command::Update(ref update) => self.update(client, update),
             Command::Move { from, to, count, state } => self.move_tasks(from, to, count, state),
             Command::Redrive { queue, count } => self.redrive(queue, count, None),
+            Command::Bulk(ref bulk) => self.bulk(bulk, None),
             Command::Await { queue, id, wait, result } => {
                 self.wait_for(client, request, (queue, id), wait, result)
             }

@@ -6,6 +6,7 @@ pub(crate) mod ageing;
 pub(crate) mod arguments;
 mod bounds;
 mod buckets;
+mod bulk;
 mod cancel;
 mod capacity;
 mod charging;

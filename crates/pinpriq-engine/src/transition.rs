@@ -57,6 +57,8 @@ pub(crate) enum Operation {
     Snatch,
     /// See [`pinpriq_proto::command::Command::Restart`].
     Restart,
+    /// It is given another delay: see [`pinpriq_proto::command::BulkChange::Delay`].
+    PutOff,
     /// It leaves for another queue: see [`pinpriq_proto::command::Command::Move`].
     Move,
     /// A later put of a unique task replaces it.
@@ -224,11 +226,16 @@ const fn by_id(operation: Operation, standing: Standing) -> Answer {
     use RefusalKind::{NotFound, NotOwner, NotTaken, Taken as IsTaken, WrongState};
     const TAKEN: Answer = Answer::Refused(IsTaken);
     match (operation, standing) {
+        (Operation::PutOff, Standing::Resting(Ready)) => Answer::Moves(&[Some(Waiting)]),
+        (Operation::PutOff, Standing::Resting(Waiting)) => {
+            Answer::Moves(&[Some(Ready), Some(Waiting)])
+        }
         // The TTL of a buried task may pass. It then takes effect only when the task is dug up.
         (Operation::Kill, Standing::Absent)
         | (Operation::Restart, Standing::Resting(Ready))
         | (Operation::Deadline, Standing::Resting(Buried))
-        | (Operation::Cancel, Standing::Resting(Zombie | Done)) => Answer::Nothing,
+        | (Operation::Cancel, Standing::Resting(Zombie | Done))
+        | (Operation::PutOff, _) => Answer::Nothing,
         (Operation::Kill, _)
         | (Operation::Cancel, Standing::Resting(_))
         | (Operation::Deadline, Standing::Resting(Ready | Zombie)) => Answer::Moves(&[None]),
@@ -281,7 +288,7 @@ pub(crate) fn permits(
 }
 
 /// The rows of the listing, each with its label.
-pub(crate) const ROWS: [(&str, Operation); 39] = [
+pub(crate) const ROWS: [(&str, Operation); 40] = [
     ("put with that id", Operation::Put),
     ("take", Operation::Take),
     ("take by number", Operation::TakeByNumber),
@@ -315,6 +322,7 @@ pub(crate) const ROWS: [(&str, Operation); 39] = [
     ("switch", Operation::Switch),
     ("snatch", Operation::Snatch),
     ("restart", Operation::Restart),
+    ("delayed in bulk", Operation::PutOff),
     ("move to another queue", Operation::Move),
     ("put again, to replace it", Operation::Replace),
     ("make room for a more urgent one", Operation::Evict),

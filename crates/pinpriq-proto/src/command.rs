@@ -3,6 +3,7 @@
 //! Commands borrow their bytes from the decoder. The engine copies what it keeps, once. The words
 //! that a protocol uses for them belong to the doors.
 
+mod bulk;
 mod on_behalf;
 mod parts;
 mod put;
@@ -11,10 +12,12 @@ mod share;
 mod step;
 mod tubes;
 
+pub use self::bulk::{Bulk, BulkChange, Filter};
 pub use self::parts::{
     Ack, Amendment, Bury, Cancel, Done, End, Fail, Held, HeldBy, Order, Peek, Release, Selection,
     Sides, Take, TakeMode, Touch, Transfer, Update, Wait,
 };
+use self::put::of_put;
 pub use self::put::{Delay, Put, TimeToLive};
 pub use self::queue::QueueCommand;
 pub use self::share::Share;
@@ -30,7 +33,7 @@ use crate::looking::{Leases, Scan};
 use crate::named_limits::LimitCommand;
 use crate::names::NamePattern;
 pub use crate::names::QueueName;
-use crate::rights::{Need, Right};
+use crate::rights::Right;
 use crate::schedule::ScheduleCommand;
 use crate::task::{Receipt, StateKind, TaskRecord};
 use crate::time::Span;
@@ -584,6 +587,26 @@ pub enum Command<'a> {
         #[option(default = MOVED_DEFAULT)]
         count: u32,
     },
+    /// Does the same with all tasks of a queue that a filter chooses, by seq. The reply tells where
+    /// the next page begins, how many tasks were looked at, and how many have changed. A page ends
+    /// early after [`CHANGED_BYTES_MAX`](crate::limits::CHANGED_BYTES_MAX) or
+    /// [`BULK_STEPS_MAX`](crate::limits::BULK_STEPS_MAX), and where a queue does not accept a task
+    /// that is to move there. It is refused if it has changed nothing by then.
+    #[command(
+        needs = it.each_need(tell), shard = it.destination(), names = (it.target(), it.queue),
+        disk = it.on_full_disk(), change, within = matches!(it.change, BulkChange::Redrive),
+        audit = it.queue, care = LongWork
+    )]
+    #[letter(54)]
+    #[request(
+        Spec::new("BULK", Group::Tasks,
+            "Changes all tasks of a queue that a filter chooses, page by page",
+            "the cursor of the next page (0 after the last), how many tasks it looked at, and how \
+             many have changed")
+        .http(Form::Bulk)
+        .last()
+    )]
+    Bulk(Bulk<'a>),
     /// Blocks until a task is finished.
     #[command(needs(look = queue), shard = queue, disk = Served, blocks = wait.blocks())]
     #[letter(37)]
@@ -739,7 +762,10 @@ pub enum Command<'a> {
     /// of its topics, does not match. A schedule that is not there is refused in the same words.
     /// Nothing is redriven if one of the dead letters comes from a queue that does not match.
     #[command(
-        needs = command.each_need(tell), shard = command.destination_within(), names = (),
+        needs = command.each_need(tell),
+        // The engine refuses what cannot be kept so, and that must not be in a letter.
+        shard = if command.can_be_within() { command.destination() } else { Destination::Steps },
+        names = (),
         disk = Served, change = command.is_change(), care = LongReply
     )]
     #[letter(48)]
@@ -749,14 +775,6 @@ pub enum Command<'a> {
         /// The command.
         command: &'a Self,
     },
-}
-
-impl<'a> Command<'a> {
-    /// Where this goes if it is kept within names. The engine refuses what cannot be kept so, and
-    /// that must not be in a letter.
-    fn destination_within(&self) -> Destination<'a> {
-        if self.can_be_within() { self.destination() } else { Destination::Steps }
-    }
 }
 
 macro_rules! inner {
@@ -769,19 +787,10 @@ macro_rules! inner {
     )*};
 }
 
-inner!(Queue(QueueCommand), Member(MemberCommand), Schedule(ScheduleCommand), Limit(LimitCommand));
-
-impl<'a> Destination<'a> {
-    /// Without queues, all subscriptions are meant.
-    const fn of_subscription(queues: &'a [&'a [u8]]) -> Self {
-        if queues.is_empty() { Self::Deliveries } else { Self::Queues(queues) }
-    }
-}
-
-/// Tells what a put needs. With `WAIT`, the reply says what became of the task.
-fn of_put<'c>(put: &Put<'c>, tell: &mut dyn FnMut(Need<'c>)) {
-    put.queue.each(Right::Put, tell);
-    if put.wait.is_some() {
-        put.queue.each(Right::Look, tell);
-    }
-}
+inner!(
+    Bulk(Bulk),
+    Queue(QueueCommand),
+    Member(MemberCommand),
+    Schedule(ScheduleCommand),
+    Limit(LimitCommand)
+);

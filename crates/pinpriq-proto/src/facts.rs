@@ -246,6 +246,13 @@ impl<'c> From<&'c [&'c [u8]]> for Destination<'c> {
     }
 }
 
+impl<'a> Destination<'a> {
+    /// Without queues, all subscriptions are meant.
+    pub(crate) const fn of_subscription(queues: &'a [&'a [u8]]) -> Self {
+        if queues.is_empty() { Self::Deliveries } else { Self::Queues(queues) }
+    }
+}
+
 /// Refuses the name of a member that is too long.
 pub fn check_member(member: &[u8]) -> Result<(), Refusal> {
     check_name("member", member)

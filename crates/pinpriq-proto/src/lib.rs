@@ -30,6 +30,7 @@ pub mod looking;
 pub mod named_limits;
 pub mod names;
 pub mod outcome;
+pub mod pattern;
 pub mod place;
 pub mod records;
 pub mod refusal;

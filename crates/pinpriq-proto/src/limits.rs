@@ -61,6 +61,24 @@ pub const ENDING_REASON_BYTES_MAX: usize = 100;
 /// The most tasks that one request moves to another queue.
 pub const MOVED_MAX: u32 = 10_000;
 
+/// The most tasks that one bulk request changes.
+pub const CHANGED_MAX: u32 = 10_000;
+
+/// The most tasks that a bulk request changes if it does not say how many.
+pub const CHANGED_DEFAULT: u32 = 1_000;
+
+/// As soon as the payloads that a bulk request has moved have this many bytes, it ends.
+pub const CHANGED_BYTES_MAX: u64 = 1 << 20;
+
+/// The most bytes of a pattern.
+pub const PATTERN_BYTES_MAX: usize = 1_024;
+
+/// What a bulk request may do, in steps of a task that it looks at: some 5 ms of work.
+pub const BULK_STEPS_MAX: usize = 20_000;
+
+/// What the change of a task counts as.
+pub const STEPS_PER_CHANGE: usize = 4;
+
 /// The most tasks or leases on a page that a look returns.
 pub const LOOKED_MAX: u32 = 1_000;
 

@@ -187,6 +187,17 @@ pub enum Reply {
         #[letter(1)]
         next: Option<NonZeroU64>,
     },
+    /// A page of a bulk change.
+    #[letter(31)]
+    Bulked {
+        /// The seq after which the next page begins; `None` after the last page.
+        #[letter(1)]
+        next: Option<NonZeroU64>,
+        /// How many tasks it has looked at.
+        looked: u64,
+        /// How many have changed, or would change.
+        changed: u64,
+    },
     /// A page of an export.
     #[letter(12)]
     Exported(Box<Exported>),

@@ -328,6 +328,8 @@ pub mod reasons {
     pub const RELEASED: &[u8] = b"released";
     /// The connection of a lease without a TTR has ended.
     pub const CONNECTION_CLOSED: &[u8] = b"connection closed";
+    /// A bulk request has cancelled the task.
+    pub const BULK: &[u8] = b"bulk";
     /// The TTL has passed, and the queue keeps such tasks as dead letters.
     pub const EXPIRED: &[u8] = b"expired";
     /// The task made room for a more urgent one, and the queue keeps such tasks as dead letters.

@@ -13,6 +13,7 @@
 mod ageing;
 mod arguments;
 mod bindings;
+mod bulk;
 mod cancelling;
 mod capacity;
 mod carrying;
@@ -334,6 +335,7 @@ impl Model {
             Command::Update(update) => self.update(client, update),
             Command::Move { from, to, count, state } => self.move_tasks(*from, to, *count, *state),
             Command::Redrive { queue, count } => self.redrive(*queue, *count),
+            Command::Bulk(bulk) => self.bulk(bulk, None),
             Command::Await { queue, id, wait, result } => {
                 self.wait_for((client, request), (*queue, id), *wait, *result)
             }

@@ -2,6 +2,7 @@
 
 mod asking;
 mod bench;
+mod bulk;
 mod carrying;
 mod check;
 mod cluster;

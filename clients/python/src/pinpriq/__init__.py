@@ -45,6 +45,7 @@ from .errors import (
 )
 from .replies import (
     Awaited,
+    Changed,
     Explanation,
     Lease,
     MemberShown,
@@ -97,6 +98,7 @@ __all__ = [
     "Disconnected",
     "Event",
     "Exists",
+    "Changed",
     "Explanation",
     "Full",
     "GiveBack",

@@ -52,6 +52,16 @@ OPTIONS = {
     "receipt": ("RECEIPT", "option"),
     "count": ("COUNT", "option"),
     "grace": ("GRACE", "span"),
+    "restart": ("RESTART", "switch"),
+    "cancel": ("CANCEL", "switch"),
+    "kill": ("KILL", "switch"),
+    "redrive": ("REDRIVE", "switch"),
+    "move": ("MOVE", "option"),
+    "priorities": ("PRIORITIES", "two"),
+    "older": ("OLDER", "span"),
+    "failures": ("FAILURES", "option"),
+    "header": ("HEADER", "two"),
+    "dry": ("DRY", "switch"),
     "pop": ("POP", "switch"),
     "recall": ("RECALL", "switch"),
     "lease": ("LEASE", "span"),
@@ -668,6 +678,55 @@ def cancel(
     """
     words = Words("CANCEL", queue, id).option("MEMBER", member)
     return words.options(options, CancelOptions, OPTIONS)
+
+
+class BulkOptions(ScanOptions, total=False):
+    """Options of `bulk`."""
+
+    #: Bring them back as if they had never been taken.
+    restart: bool
+    #: End them, or if they are taken, ask their holders to stop.
+    cancel: bool
+    #: Remove them, also those that are held.
+    kill: bool
+    #: Move ready dead letters back to the queues that they come from.
+    redrive: bool
+    #: Move them to this queue, in the state that they have.
+    move: Name | None
+    #: Give them this priority.
+    priority: Priority | None
+    #: Let those that are ready or delayed wait this long from now.
+    delay: Span | None
+    #: Only tasks of this share.
+    share: Name | None
+    #: Only tasks with a priority from the first to the second.
+    priorities: tuple[int, int] | None
+    #: Only tasks that were put at least this long ago.
+    older: Span | None
+    #: Only tasks that have failed at least this often.
+    failures: int | None
+    #: Only tasks whose reason matches: * stands for anything, and \ takes the next byte as it is.
+    reason: str | None
+    #: Only tasks with a header of this name whose value matches.
+    header: tuple[Name, Name] | None
+    #: Count the tasks, and change nothing.
+    dry: bool
+
+
+def bulk(
+    queue: Name,
+    *,
+    cursor: Name | None = None,
+    member: Name | None = None,
+    **options: Unpack[BulkOptions],
+) -> Words:
+    """Changes all tasks of a queue that a filter chooses, page by page.
+
+    The reply: the cursor of the next page (0 after the last), how many tasks it looked at, and how
+    many have changed.
+    """
+    words = Words("BULK", queue).option("CURSOR", cursor).option("MEMBER", member)
+    return words.options(options, BulkOptions, OPTIONS)
 
 
 def await_(

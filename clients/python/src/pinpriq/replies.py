@@ -146,6 +146,14 @@ class Page(Generic[T]):
 
 
 @dataclass(frozen=True)
+class Changed:
+    """How many tasks a bulk change was about: those that have changed, and all it looked at."""
+
+    changed: int
+    looked: int
+
+
+@dataclass(frozen=True)
 class MemberShown:
     """A member of a topic, as `members` tells it."""
 

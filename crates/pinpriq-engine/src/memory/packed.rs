@@ -255,6 +255,11 @@ impl Task {
         self.besides.as_ref().and_then(|besides| besides.share())
     }
 
+    /// Its headers, if it has some.
+    pub(crate) fn headers(&self) -> Option<&Bytes> {
+        self.besides.as_ref().and_then(|besides| besides.headers())
+    }
+
     pub(crate) fn headers_bytes(&self) -> u64 {
         self.besides.as_ref().map_or(0, |besides| besides.headers_bytes() as u64)
     }

@@ -45,7 +45,7 @@ impl Engine {
     }
 
     /// Asks the holder of a task to stop, once for each lease.
-    fn ask_to_stop(
+    pub(crate) fn ask_to_stop(
         &mut self,
         slot: Slot,
         reason: Option<&[u8]>,

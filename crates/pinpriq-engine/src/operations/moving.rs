@@ -8,9 +8,11 @@ use std::collections::BinaryHeap;
 
 use crate::engine::{Answered, Engine};
 use crate::memory::packed::Task;
+use crate::memory::queues::Queue;
 use crate::memory::share_counts::share_of;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::{bad, check_count, quoted};
+use crate::operations::put::paused;
 use crate::operations::transfer::forget_failures;
 use crate::operations::within::{Within, not_permitted};
 use crate::transition::Operation;
@@ -48,14 +50,10 @@ impl Engine {
         let to = self.queues.find_or_make(to);
         let mut moved = 0;
         for slot in slots {
-            if !self.accepts(to, slot) {
+            if self.check_accepts(to, slot).is_err() {
                 break;
             }
-            self.relocate(slot, (Operation::Move, Exit::Moved), to, |task| {
-                let reason = task.reason().filter(|_| state == StateKind::Buried).cloned();
-                forget_failures(task);
-                task.set_reason(reason);
-            });
+            self.move_by_hand(slot, to);
             moved += 1;
         }
         self.tidy_queue(to);
@@ -74,9 +72,7 @@ impl Engine {
         check_moved(count)?;
         let Some(from) = self.find_queue(queue)? else { return Ok(Some(Reply::Count(0))) };
         let queue = &self.queues[from];
-        let own = queue.lane.is_none().then_some(&queue.name);
-        let has_home = |task: &Task| task.origin().is_some_and(|origin| own != Some(&origin.queue));
-        let slots = self.oldest(from, StateKind::Ready, count, has_home);
+        let slots = self.oldest(from, StateKind::Ready, count, |task| has_home(queue, task));
         if let Some(names) = names {
             self.check_homes(&slots, names)?;
         }
@@ -88,19 +84,33 @@ impl Engine {
                 self.check_arrival(&to, slot)?;
             }
             let target = self.queues.find_or_make(&to);
-            if !self.accepts(target, slot) {
+            if self.check_accepts(target, slot).is_err() {
                 self.tidy_queue(target);
                 break;
             }
-            let expires_at = self.queues[target].settings.ttl.map(|ttl| self.now.after(ttl));
-            self.relocate(slot, (Operation::Move, Exit::Moved), target, |task| {
-                forget_failures(task);
-                task.set_expires_at(expires_at);
-                task.set_origin(None);
-            });
+            self.take_home(slot, target);
             moved += 1;
         }
         Ok(Some(Reply::Count(moved)))
+    }
+
+    /// Moves a task into another queue, in the state that it has.
+    pub(crate) fn move_by_hand(&mut self, slot: Slot, to: QueueSlot) {
+        self.relocate(slot, (Operation::Move, Exit::Moved), to, |task| {
+            let reason = task.reason().filter(|_| task.kind() == StateKind::Buried).cloned();
+            forget_failures(task);
+            task.set_reason(reason);
+        });
+    }
+
+    /// Moves a dead letter into the queue that it comes from.
+    pub(crate) fn take_home(&mut self, slot: Slot, to: QueueSlot) {
+        let expires_at = self.queues[to].settings.ttl.map(|ttl| self.now.after(ttl));
+        self.relocate(slot, (Operation::Move, Exit::Moved), to, |task| {
+            forget_failures(task);
+            task.set_expires_at(expires_at);
+            task.set_origin(None);
+        });
     }
 
     /// Refuses to redrive any of these dead letters if one of them comes from elsewhere.
@@ -157,13 +167,23 @@ impl Engine {
         self.check_room(of_queue + self.growth_by_move(slot))
     }
 
-    /// Whether a queue accepts another task that comes from elsewhere.
-    fn accepts(&self, to: QueueSlot, slot: Slot) -> bool {
-        let is_finished = self.tasks[slot].kind().is_finished();
-        let (content, share) = (self.tasks[slot].content_bytes(), share_of(&self.tasks[slot]));
-        let is_full = !is_finished && self.is_shut_for(to, share, content);
-        let queue = &self.queues[to];
-        !is_full && !queue.paused.input.is_on() && !self.is_busy_for(self.growth_by_move(slot))
+    /// Refuses to move a task that the other queue does not accept, or for which there is no room.
+    pub(crate) fn check_move(&self, to: &[u8], slot: Slot) -> Result<(), Refusal> {
+        self.check_arrival(to, slot)?;
+        self.queues.find(to).map_or(Ok(()), |to| self.check_accepts(to, slot))
+    }
+
+    /// Refuses a task that comes from elsewhere if the queue does not accept another one.
+    fn check_accepts(&self, to: QueueSlot, slot: Slot) -> Result<(), Refusal> {
+        let task = &self.tasks[slot];
+        let name = &self.queues[to].name;
+        if !task.kind().is_finished() {
+            self.check_not_full(name, to, share_of(task), task.content_bytes())?;
+        }
+        if self.queues[to].paused.input.is_on() {
+            return Err(paused(name));
+        }
+        self.check_room(self.growth_by_move(slot))
     }
 
     /// Returns the number of bytes by which a move of this task grows what is kept. A copy of a
@@ -172,6 +192,12 @@ impl Engine {
         let task = &self.tasks[slot];
         if task.shares() { task.content_bytes() + task.extras_bytes() } else { 0 }
     }
+}
+
+/// Whether a task of this queue is a dead letter from another one.
+pub(crate) fn has_home(queue: &Queue, task: &Task) -> bool {
+    let own = queue.lane.is_none().then_some(&queue.name);
+    task.origin().is_some_and(|origin| own != Some(&origin.queue))
 }
 
 fn check_moved(count: u32) -> Result<(), Refusal> {

@@ -359,7 +359,7 @@ fn begin_again_kicked(task: &mut Task) {
 }
 
 /// Like [`begin_again`], for a task of which nothing counts now.
-fn begin_anew(task: &mut Task) {
+pub(crate) fn begin_anew(task: &mut Task) {
     begin_again(task);
     task.set_counts(Counts::NONE);
 }

@@ -105,6 +105,7 @@ impl Engine {
                 self.tend(command)
             }
             Command::Redrive { queue, count } => self.redrive(queue, count, Some(names)),
+            Command::Bulk(ref bulk) => self.bulk(bulk, Some(names)),
             Command::Numbered { number, deed } => self.numbered(client, number, deed, Some(names)),
             Command::Tubes(queue) => Ok(Some(self.tubes(queue, Some(names)))),
             _ => Err(no_part()),

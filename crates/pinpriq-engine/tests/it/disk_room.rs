@@ -3,8 +3,8 @@
 use pinpriq_engine::Engine;
 use pinpriq_proto::change::Header;
 use pinpriq_proto::command::{
-    Ack, Amendment, Bury, Command, Fail, Held, HeldBy, Put, QueueCommand, Release, Selection,
-    Sides, Take, TakeMode, Touch, Transfer, Update, Wait,
+    Ack, Amendment, Bulk, BulkChange, Bury, Command, Fail, Filter, Held, HeldBy, Put, QueueCommand,
+    QueueName, Release, Selection, Sides, Take, TakeMode, Touch, Transfer, Update, Wait,
 };
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::Limits;
@@ -69,6 +69,21 @@ fn held(receipt: Receipt) -> Held<'static> {
     Held { queue: QUEUE.into(), by: HeldBy::Receipt(receipt) }
 }
 
+/// Bulk changes that need room.
+const BULK: [Bulk<'static>; 5] = {
+    const fn of(change: BulkChange<'static>) -> Bulk<'static> {
+        let queue = QueueName { name: QUEUE, member: None };
+        Bulk { queue, change, filter: Filter::ALL, count: 1, after: 0, dry: false }
+    }
+    [
+        of(BulkChange::Redrive),
+        of(BulkChange::Move(b"other")),
+        of(BulkChange::Restart),
+        of(BulkChange::Priority(None)),
+        of(BulkChange::Delay(Span::ZERO)),
+    ]
+};
+
 #[test]
 fn what_changes_tasks_and_leaves_them_is_refused_before_what_takes_them() {
     let mut engine = with_tasks(9);
@@ -108,7 +123,7 @@ fn what_changes_tasks_and_leaves_them_is_refused_before_what_takes_them() {
     for room in [Room::Scarce, Room::Least] {
         engine.set_room(room);
         let before = engine.header();
-        for command in changes {
+        for command in changes.into_iter().chain(BULK.map(Command::from)) {
             assert!(is_busy(&mut engine, command), "{room:?}: {command:?}");
         }
         assert!(is_busy(&mut engine, Command::Put(Put::new(QUEUE, b""))));

@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 use expect_test::expect_file;
 use pinpriq_engine::{Engine, transition_listing};
 use pinpriq_proto::command::{
-    Ack, Amendment, Assign, Bury, Cancel, Command, Deed, Delay, Fail, Held, HeldBy, Put,
-    QueueCommand, Release, Selection, Take, TakeMode, TimeToLive, Touch, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Bulk, BulkChange, Bury, Cancel, Command, Deed, Delay, Fail, Held,
+    HeldBy, Put, QueueCommand, Release, Selection, Take, TakeMode, TimeToLive, Touch, Transfer,
+    Update, Wait,
 };
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
@@ -27,7 +28,7 @@ use StateKind::{Buried, Done, Ready, Waiting, Zombie};
 const STANDINGS: [&str; 8] = ["X", "R", "T, held here", "T, held elsewhere", "W", "B", "Z", "D"];
 
 /// The specification, row by row. `—` cannot happen, `=` changes nothing.
-const SPECIFIED: [(&str, [&str; 8]); 39] = [
+const SPECIFIED: [(&str, [&str; 8]); 40] = [
     (
         "put with that id",
         ["R, W, B", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS"],
@@ -88,6 +89,7 @@ const SPECIFIED: [(&str, [&str; 8]); 39] = [
         ],
     ),
     ("restart", ["NOTFOUND", "=", "TAKEN", "TAKEN", "R, W, X", "R, W, X", "R, W, X", "R, W, X"]),
+    ("delayed in bulk", ["=", "W", "=", "=", "R, W", "=", "=", "="]),
     ("move to another queue", ["—", "X", "—", "—", "X", "X", "X", "X"]),
     ("put again, to replace it", ["—", "R, W", "TAKEN", "TAKEN", "R, W", "R, W", "—", "—"]),
     ("make room for a more urgent one", ["—", "X", "—", "—", "—", "—", "—", "—"]),
@@ -205,7 +207,7 @@ fn variants(row: &str) -> Vec<Variant> {
     }
     match row {
         "put with that id" => vec![Plain, Delayed, To(Buried)],
-        "put again, to replace it" => vec![Plain, Delayed],
+        "put again, to replace it" | "delayed in bulk" => vec![Plain, Delayed],
         "kick" | "put back" | "called back" => vec![Plain, Late],
         "its deadline passes" | "its holder is gone" => vec![Plain, Late, BackingOff, Once],
         "arrive by import or from another queue" => {
@@ -269,7 +271,7 @@ fn drive(row: &str, standing: &str, variant: Variant) -> Option<String> {
     let after = bench.record();
     bench.engine.check();
     let moves = row.ends_with("another queue") || row.starts_with("make room");
-    let moves = moves || row == "called back";
+    let moves = moves || row == "called back" || (row == "delayed in bulk" && standing == "R");
     if moves && before == after {
         return None;
     }
@@ -306,7 +308,7 @@ fn verdict(
         _ if stays && (row == "switch" || row.starts_with("put again")) => {
             after.map(|task| task.progress.state.kind().to_string())
         }
-        _ if stays && row == "restart" && before != after => {
+        _ if stays && matches!(row, "restart" | "delayed in bulk") && before != after => {
             after.map(|task| task.progress.state.kind().to_string())
         }
         _ if before == after => Some("=".to_owned()),
@@ -546,6 +548,7 @@ impl Bench {
             "await" => {
                 Command::Await { queue: QUEUE.into(), id: ID, wait: Wait::Forever, result: false }
             }
+            "delayed" => Command::Bulk(Bulk::new(QUEUE, BulkChange::Delay(delay))),
             "dig" => Command::Dig(transfer),
             "kill" => Command::Kill { queue: QUEUE.into(), ids: &[ID] },
             "cancel" => {

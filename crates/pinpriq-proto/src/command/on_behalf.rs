@@ -75,9 +75,10 @@ mod tests {
     /// dead letters.
     fn puts(command: &Command<'_>) -> bool {
         match command {
-            Command::Move { .. } | Command::Queue(_) | Command::Import(Import::Queue { .. }) => {
-                false
-            }
+            Command::Move { .. }
+            | Command::Bulk(_)
+            | Command::Queue(_)
+            | Command::Import(Import::Queue { .. }) => false,
             Command::Within { command, .. } => puts(command),
             Command::Transaction(steps) => {
                 steps.iter().any(|step| matches!(step, Step::Command(command) if puts(command)))
@@ -104,7 +105,7 @@ mod tests {
     #[test]
     fn whatever_puts_tasks_has_the_share() {
         let (mut dice, mut count) = (Dice::new(38), 0);
-        for _ in 0..5_000 {
+        for _ in 0..6_000 {
             let command = Command::sample(&mut dice);
             let arena = Arena::default();
             let ours = command.on_behalf_of(b"ours", &arena);

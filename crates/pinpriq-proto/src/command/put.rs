@@ -2,6 +2,7 @@
 
 use super::Wait;
 use crate::facts::Care;
+use crate::facts::Subject as _;
 use crate::limits::{ATTEMPTS_MAX, BACKOFF_MS_MAX};
 use crate::request::fault::Fault;
 use crate::request::options::{
@@ -9,6 +10,7 @@ use crate::request::options::{
     REASON, RESULT_WANTED, ROOM, SHARE, STATE_BURIED, TTL, TTR, UNIQUE, WAIT, WINDOW,
 };
 use crate::request::parts::{Parts, no_value, number, span};
+use crate::rights::{Need, Right};
 use crate::task::{COST_USUAL, GivenTerms, Retries, State, Terms};
 use crate::time::{Span, Timestamp};
 use crate::unique::Unique;
@@ -231,5 +233,13 @@ impl Delay {
             Span::ZERO => State::Ready,
             delay => State::Waiting { ready_at: Some(now.after(delay)) },
         }
+    }
+}
+
+/// Tells what a put needs. With `WAIT`, the reply says what became of the task.
+pub(super) fn of_put<'c>(put: &Put<'c>, tell: &mut dyn FnMut(Need<'c>)) {
+    put.queue.each(Right::Put, tell);
+    if put.wait.is_some() {
+        put.queue.each(Right::Look, tell);
     }
 }

@@ -31,6 +31,8 @@ pub enum Form {
     Removed,
     /// Why a task is not handed out.
     Explained,
+    /// A page of a bulk change.
+    Bulk,
     /// A page of leases.
     Leases,
     /// A page of shares.

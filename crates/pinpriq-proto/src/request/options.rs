@@ -49,7 +49,7 @@ pub const CURSOR: Opt = with(
 pub const DEADLINE: Opt =
     with("DEADLINE", "unix-ms", "The moment from which the task is not delivered to members");
 pub const DELAY: Opt = with("DELAY", "ms", "How long the task waits before it can be taken");
-/// Unlike the others it has two values, and may be given several times.
+/// It has two values, and may be given several times.
 pub const DONE: Opt = with(
     "DONE",
     "queue receipt",
@@ -183,6 +183,33 @@ pub const ONDUP: Opt = with(
     "What a duplicate does: keep the first task as it is (the default), be rejected, or replace it",
 );
 
+pub const RESTART: Opt = flag("RESTART", "Bring them back as if they had never been taken");
+pub const CANCEL: Opt = flag("CANCEL", "End them, or if they are taken, ask their holders to stop");
+pub const KILL: Opt = flag("KILL", "Remove them, also those that are held");
+pub const REDRIVE: Opt =
+    flag("REDRIVE", "Move ready dead letters back to the queues that they come from");
+pub const MOVE: Opt = with("MOVE", "queue", "Move them to this queue, in the state that they have");
+/// A bulk change sets it.
+pub const PRIORITY_SET: Opt = with("PRIORITY", "n|NONE", "Give them this priority");
+/// A bulk change sets it.
+pub const DELAY_SET: Opt =
+    with("DELAY", "ms", "Let those that are ready or delayed wait this long from now");
+/// What a bulk change can do.
+pub const BULK_CHANGES: [Opt; 7] = [RESTART, CANCEL, KILL, REDRIVE, MOVE, PRIORITY_SET, DELAY_SET];
+pub const SHARE_MEANT: Opt = with("SHARE", "share", "Only tasks of this share");
+pub const PRIORITIES: Opt =
+    with("PRIORITIES", "low high", "Only tasks with a priority from the first to the second");
+pub const OLDER: Opt = with("OLDER", "ms", "Only tasks that were put at least this long ago");
+pub const FAILURES: Opt = with("FAILURES", "n", "Only tasks that have failed at least this often");
+pub const REASON_PATTERN: Opt = with(
+    "REASON",
+    "pattern",
+    "Only tasks whose reason matches: * stands for anything, and \\ takes the next byte as it is",
+);
+pub const HEADER: Opt =
+    with("HEADER", "name pattern", "Only tasks with a header of this name whose value matches");
+pub const DRY: Opt = flag("DRY", "Count the tasks, and change nothing");
+
 /// An option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Opt {
@@ -231,6 +258,8 @@ pub enum OptionKind {
     Words(&'static str),
     /// Two values, as often as is wanted.
     Pairs,
+    /// Two values, by what they are.
+    Two(&'static str),
     /// Values by name, after their number.
     Headers,
     /// Any bytes, by what they are.
@@ -253,7 +282,8 @@ impl Opt {
                 OptionKind::Bytes(value)
             }
             (_, Some(HEADERS_FORM)) => OptionKind::Headers,
-            (_, Some(value)) if value.contains(' ') => OptionKind::Pairs,
+            ("DONE", _) => OptionKind::Pairs,
+            (_, Some(value)) if value.contains(' ') => OptionKind::Two(value),
             (_, Some(value)) if value.contains('|') || value == "B" => OptionKind::Words(value),
             (_, Some(value)) => OptionKind::Bytes(value),
         }
@@ -277,8 +307,17 @@ pub const fn flag(word: &'static str, help: &'static str) -> Opt {
 
 impl Opt {
     /// Whether it has several values, which are kept apart from those of the other options.
+    #[inline]
     pub(crate) const fn is_apart(&self) -> bool {
-        self.letters == DONE.letters || self.letters == HEADERS.letters
+        /// Few others have one of these bits.
+        const BITS: u64 = DONE.bit | HEADERS.bit | PRIORITIES.bit | HEADER.bit;
+        self.bit & BITS != 0
+            && (self.letters == DONE.letters || self.letters == HEADERS.letters || self.has_two())
+    }
+
+    /// Whether it has two values, and is given once.
+    pub(crate) const fn has_two(&self) -> bool {
+        self.letters == PRIORITIES.letters || self.letters == HEADER.letters
     }
 
     /// Stands where a list has no option yet.

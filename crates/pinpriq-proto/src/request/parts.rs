@@ -57,7 +57,7 @@ impl<'a> Parts<'a> {
 
     /// Returns the parts of a request whose words and options are told apart already. Each option
     /// must be one of the command, and be given once. The value of `HEADERS` is as
-    /// [`headers::encode`] writes it.
+    /// [`headers::encode`] writes it, and that of an option with two values as if it were a header.
     pub fn told_apart(
         spec: &'static Spec,
         words: &'a [&'a [u8]],
@@ -68,9 +68,13 @@ impl<'a> Parts<'a> {
             if option.letters == options::HEADERS.letters {
                 parts.headers = Some(value.to_vec());
                 parts.options_bits |= option.bit;
-                continue;
+            } else if option.has_two() {
+                headers::decode(value).for_each(|(first, second)| {
+                    parts.note_two(option, [first, second]);
+                });
+            } else {
+                parts.note(option, value);
             }
-            parts.note(option, value);
         }
         parts
     }
@@ -85,6 +89,11 @@ impl<'a> Parts<'a> {
             }
             None => self.more_options.push((option.letters, value)),
         }
+        self.options_bits |= option.bit;
+    }
+
+    fn note_two(&mut self, option: Opt, values: [&'a [u8]; 2]) {
+        self.more_options.extend(values.map(|value| (option.letters, value)));
         self.options_bits |= option.bit;
     }
 
@@ -248,6 +257,13 @@ impl<'a> Parts<'a> {
             return self.take_headers(rest);
         }
         let [queue, text, others @ ..] = rest else { return Err(self.arity()) };
+        if option.has_two() {
+            if self.has(option) {
+                return Err(Fault::bad(format!("{} was given twice", option.word)));
+            }
+            self.note_two(option, [queue, text]);
+            return Ok(others);
+        }
         let (result, others) = match others {
             [word, result, others @ ..] if word.eq_ignore_ascii_case(b"RESULT") => {
                 (Some(*result), others)
@@ -354,6 +370,13 @@ impl<'a> Parts<'a> {
         let few = self.options[..self.options_few].iter().flatten();
         let given = few.chain(&self.more_options);
         given.copied().find(|(known, _)| *known == letters).map(|(_, value)| value)
+    }
+
+    /// Returns the values of an option with two, if it was given.
+    pub(super) fn two(&self, option: Opt) -> Option<[&'a [u8]; 2]> {
+        let is_it = |(known, _): &&(u64, &[u8])| *known == option.letters;
+        let mut values = self.more_options.iter().filter(is_it).map(|(_, value)| *value);
+        Some([values.next()?, values.next()?])
     }
 
     /// Returns the headers as [`headers::encode`] writes them, if `HEADERS` was given.
@@ -473,6 +496,11 @@ fn signed(text: &[u8]) -> Option<i64> {
         0 => None,
         magnitude => 0_i64.checked_sub_unsigned(magnitude),
     }
+}
+
+/// Parses a whole number of 64 bits.
+pub(super) fn whole(word: &str, text: &[u8]) -> Result<i64, Fault> {
+    signed(text).ok_or_else(|| no_value(&format!("{word} are whole numbers of 64 bits"), text))
 }
 
 /// Parses a number of at least 1.

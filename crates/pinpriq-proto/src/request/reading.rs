@@ -11,7 +11,7 @@ use super::parts::{self, Parts, no_value, receipt_numbers};
 use super::spec::{Group, Spec, Word};
 use super::writing::Writing;
 use crate::command::{
-    Assign, Command, End, Held, HeldBy, Order, Put, QueueName, Selection, Sides, Wait,
+    Assign, BulkChange, Command, End, Held, HeldBy, Order, Put, QueueName, Selection, Sides, Wait,
 };
 use crate::fanout::Deadline;
 use crate::named_limits::{LimitChange, OrNone};
@@ -348,6 +348,42 @@ impl<'a> Arguments<'a> for ShareChange {
     }
 }
 
+/// Exactly one of the options is given.
+impl<'a> Arguments<'a> for BulkChange<'a> {
+    const WORDS: &'static [Word] = &[];
+    const OPTIONS: &'static [Opt] = &options::BULK_CHANGES;
+    const LAST: &'static [Opt] = &[];
+
+    fn read(parts: &'a Parts<'a>, _: usize, _: &'a Room<'a>) -> Result<Self, Fault> {
+        let mut given = options::BULK_CHANGES.into_iter().filter(|option| parts.has(*option));
+        let (Some(option), None) = (given.next(), given.next()) else {
+            let words = options::BULK_CHANGES.map(|option| option.word).join(", ");
+            return Err(Fault::bad(format!("BULK does one of these: {words}")));
+        };
+        Ok(match option {
+            options::RESTART => Self::Restart,
+            options::CANCEL => Self::Cancel,
+            options::KILL => Self::Kill,
+            options::REDRIVE => Self::Redrive,
+            options::MOVE => Self::Move(parts.option(options::MOVE).unwrap_or_default()),
+            options::PRIORITY_SET => Self::Priority(parts.value(option)?.flatten()),
+            _ => Self::Delay(parts.value(option)?.unwrap_or(Span::ZERO)),
+        })
+    }
+
+    fn write(&self, to: &mut Writing) {
+        match *self {
+            Self::Restart => to.flag(options::RESTART, true),
+            Self::Cancel => to.flag(options::CANCEL, true),
+            Self::Kill => to.flag(options::KILL, true),
+            Self::Redrive => to.flag(options::REDRIVE, true),
+            Self::Move(queue) => to.option(options::MOVE, Some(queue)),
+            Self::Priority(priority) => to.option(options::PRIORITY_SET, Some(priority)),
+            Self::Delay(delay) => to.option(options::DELAY_SET, Some(delay)),
+        }
+    }
+}
+
 /// Nothing has to be given: a limit that allows everything counts all the same.
 impl<'a> Arguments<'a> for LimitChange {
     const WORDS: &'static [Word] = &[];
@@ -562,6 +598,56 @@ pub(crate) mod all_headers {
 
     pub(crate) fn write(headers: Option<&[u8]>, to: &mut Writing) {
         to.headers(headers);
+    }
+}
+
+/// A lowest and a highest priority.
+pub(crate) mod priorities {
+    use super::options::PRIORITIES;
+    use super::{Fault, Parts, Room, Value as _, Writing, parts};
+
+    pub(crate) fn read(parts: &Parts<'_>, _: &Room<'_>) -> Result<Option<(i64, i64)>, Fault> {
+        let Some([low, high]) = parts.two(PRIORITIES) else { return Ok(None) };
+        Ok(Some((parts::whole(PRIORITIES.word, low)?, parts::whole(PRIORITIES.word, high)?)))
+    }
+
+    pub(crate) fn write(priorities: Option<(i64, i64)>, to: &mut Writing) {
+        to.two(PRIORITIES, priorities.map(|(low, high)| [Some(low).text(), Some(high).text()]));
+    }
+}
+
+/// How often a task has failed, which may be 0.
+pub(crate) mod failures {
+    use super::options::FAILURES;
+    use super::{Fault, Parts, Room, Writing, no_value, parts};
+
+    pub(crate) fn read(parts: &Parts<'_>, _: &Room<'_>) -> Result<Option<u32>, Fault> {
+        let Some(text) = parts.given(FAILURES) else { return Ok(None) };
+        let failures = parts::number(text).map(|it| u32::try_from(it).unwrap_or(u32::MAX));
+        let rule = || no_value(&format!("{} is a whole number", FAILURES.word), text);
+        failures.map(Some).ok_or_else(rule)
+    }
+
+    pub(crate) fn write(failures: Option<u32>, to: &mut Writing) {
+        to.option(FAILURES, failures.map(|it| it.to_string().into_bytes()).as_deref());
+    }
+}
+
+/// The name of a header and a pattern for its value.
+pub(crate) mod header {
+    use super::options::HEADER;
+    use super::{Fault, Parts, Room, Writing};
+
+    /// A name and a pattern.
+    type Header<'a> = (&'a [u8], &'a [u8]);
+
+    #[expect(clippy::unnecessary_wraps, reason = "all values are read by such functions")]
+    pub(crate) fn read<'a>(parts: &Parts<'a>, _: &Room<'a>) -> Result<Option<Header<'a>>, Fault> {
+        Ok(parts.two(HEADER).map(|[name, pattern]| (name, pattern)))
+    }
+
+    pub(crate) fn write(header: Option<Header<'_>>, to: &mut Writing) {
+        to.two(HEADER, header.map(|(name, pattern)| [name.to_vec(), pattern.to_vec()]));
     }
 }
 

@@ -88,6 +88,12 @@ impl Writing {
         self.options.extend(words);
     }
 
+    /// Writes an option with two values, if it is given.
+    pub(super) fn two(&mut self, option: Opt, values: Option<[Vec<u8>; 2]>) {
+        let words = values.map(|[first, second]| [option.word.into(), first, second]);
+        self.options.extend(words.into_iter().flatten());
+    }
+
     /// Writes a task that is done.
     pub(super) fn done(&mut self, done: &Done<'_>) {
         self.options.extend([b"DONE".to_vec(), done.queue.to_vec(), done.receipt.text()]);

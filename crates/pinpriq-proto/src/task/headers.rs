@@ -72,6 +72,18 @@ pub fn check(mut bytes: &[u8]) -> Result<(), Refusal> {
 }
 
 fn check_one(name: &[u8], value: &[u8]) -> Result<(), Refusal> {
+    check_name(name)?;
+    if value.len() > HEADER_BYTES_MAX {
+        let (name, length) = (name.escape_ascii(), value.len());
+        return large(format!(
+            "a header has at most {HEADER_BYTES_MAX} bytes, and '{name}' has {length}"
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses what cannot be the name of a header.
+pub fn check_name(name: &[u8]) -> Result<(), Refusal> {
     let length = name.len();
     if length == 0 || length > HEADER_NAME_BYTES_MAX {
         return bad(format!(
@@ -82,12 +94,6 @@ fn check_one(name: &[u8], value: &[u8]) -> Result<(), Refusal> {
         return bad(format!(
             "the name of a header is made of a-z, 0-9, '-', '_' and '.', and '{}' is not",
             name.escape_ascii()
-        ));
-    }
-    if value.len() > HEADER_BYTES_MAX {
-        let (name, length) = (name.escape_ascii(), value.len());
-        return large(format!(
-            "a header has at most {HEADER_BYTES_MAX} bytes, and '{name}' has {length}"
         ));
     }
     Ok(())

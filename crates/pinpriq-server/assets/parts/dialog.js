@@ -22,11 +22,13 @@ export async function attempt(work, done) {
   }
 }
 
-// Opens a dialog with a form. `work` gets the values, and its error is shown in the dialog. The
+// Opens a dialog with a form. `work` gets the values, and a function that shows a sentence
+// meanwhile and returns whether the dialog is still open. Its error is shown in the dialog. The
 // promise is true when it was done, and false when the dialog was left.
 export function form({ title, text = [], fields = [], action, danger = false, work, done }) {
   const controls = fields.map(field);
   const error = h("p", { class: "form-error", role: "alert", hidden: true });
+  const status = h("p", { class: "quiet", role: "status" });
   const heading = freshId("dialog");
   const submit = h("button", { type: "submit", class: danger ? "danger" : "primary" }, action);
   const cancel = h("button", { type: "button", onclick: () => dialog.close() }, "Cancel");
@@ -37,6 +39,7 @@ export function form({ title, text = [], fields = [], action, danger = false, wo
     [text].flat().map((it) => h("p", null, it)),
     controls.map((it) => it.node),
     error,
+    status,
     h("div", { class: "buttons" }, cancel, submit),
   );
   const dialog = h("dialog", { "aria-labelledby": heading }, inside);
@@ -47,11 +50,15 @@ export function form({ title, text = [], fields = [], action, danger = false, wo
       submit.disabled = true;
       try {
         const values = Object.fromEntries(controls.map((it) => [it.name, it.read()]));
-        const answer = await work(values);
+        const answer = await work(values, (sentence) => {
+          fill(status, sentence);
+          return dialog.open;
+        });
         isDone = true;
         dialog.close();
         if (done) say(typeof done === "function" ? done(answer, values) : done);
       } catch (wrong) {
+        fill(status, "");
         fill(error, wrong.message);
         error.hidden = false;
         submit.disabled = false;

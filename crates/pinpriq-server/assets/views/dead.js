@@ -9,6 +9,7 @@ import { heading, section, tile, tiles } from "../parts/page.js";
 import { table } from "../parts/table.js";
 import { empty, redis } from "../parts/copy.js";
 import { button } from "../parts/dialog.js";
+import { sendBack } from "../actions/bulk.js";
 import { plow, redrive } from "../actions/queue.js";
 
 const EVERY_MS = 5_000;
@@ -37,7 +38,13 @@ export async function dead(page) {
     shown.letters.set(count(sum("letters")));
     shown.buried.set(count(sum("buried")));
     shown.places.set(count(answer.queues.length));
-    fill(reasons, list(together(answer.queues)));
+    // A button that has the focus keeps it while nothing has changed.
+    const all = together(answer.queues);
+    const mark = JSON.stringify(all.map(({ shown, number }) => [shown, number]));
+    if (reasons.dataset.mark !== mark) {
+      reasons.dataset.mark = mark;
+      fill(reasons, list(all, () => refresh()));
+    }
     fill(
       note,
       answer.complete
@@ -65,33 +72,47 @@ export async function dead(page) {
 
 const shownReason = (it) => Name.in(it, "reason")?.shown || "no reason was given";
 
-// The reasons of all queues, the most frequent first.
+// The reasons of all queues with the queues that have them, the most frequent first.
 function together(queues) {
   const all = new Map();
-  for (const it of queues.flatMap((queue) => queue.reasons)) {
-    const name = shownReason(it);
-    all.set(name, (all.get(name) ?? 0) + it.count);
+  for (const queue of queues) {
+    const { letters, buried } = queue;
+    const place = { name: Name.in(queue, "name") };
+    for (const it of queue.reasons) {
+      const shown = shownReason(it);
+      const reason = Name.in(it, "reason");
+      const known = all.get(shown) ?? { shown, reason, number: 0, places: [] };
+      known.number += it.count;
+      known.places.push({ place, letters, buried });
+      all.set(shown, known);
+    }
   }
-  return [...all].sort(([, one], [, other]) => other - one).slice(0, REASONS_MAX);
+  return [...all.values()].sort((one, other) => other.number - one.number).slice(0, REASONS_MAX);
 }
 
-function list(all) {
+// Those of the places that this user may send tasks back from.
+const open = (places) => places.filter(({ place }) => may("put") && may("manage", place.name));
+
+function list(all, refresh) {
   if (all.length === 0) return h("p", { class: "quiet" }, "There are none.");
-  const most = all[0][1];
+  const most = all[0].number;
   return h(
     "ul",
     { class: "bars bars-wide" },
-    all.map(([name, number]) =>
+    all.map(({ shown, reason, number, places }) =>
       h(
         "li",
         null,
-        h("span", { class: "bar-label", title: name }, name),
+        h("span", { class: "bar-label", title: shown }, shown),
         h(
           "span",
           { class: "bar-space" },
           h("span", { class: "bar-fill state-B", style: { width: `${(number / most) * 100}%` } }),
         ),
         h("span", { class: "bar-value" }, count(number)),
+        reason &&
+          open(places).length > 0 &&
+          button("Send back", () => sendBack(reason, open(places), refresh), { kind: "small" }),
       ),
     ),
   );

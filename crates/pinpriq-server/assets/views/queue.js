@@ -13,6 +13,7 @@ import { choices, heading, section, tile, tiles } from "../parts/page.js";
 import { bar } from "../parts/states.js";
 import { attempt, button } from "../parts/dialog.js";
 import { told as explained } from "../parts/explain.js";
+import { changeMany } from "../actions/bulk.js";
 import * as actions from "../actions/queue.js";
 import { putTask } from "../actions/task.js";
 import { tasks } from "./tasks.js";
@@ -132,6 +133,7 @@ const changes = (place, again, sides, gone) => [
   sides,
   may("put") && button("Redrive", () => actions.redrive(place, again)),
   button("Dig up all", () => actions.plow(place, again)),
+  button("Change many", () => changeMany(place, again)),
   may("put") && button("Move", () => actions.move(place, again)),
   button("Truncate", () => actions.truncate(place, again), { kind: "danger-text" }),
   !place.member && button("Drop", () => actions.drop(place, gone), { kind: "danger-text" }),

@@ -15,6 +15,7 @@ macro_rules! file {
 
 /// All files.
 pub(crate) static FILES: &[File] = &[
+    file!("actions/bulk.js"),
     file!("actions/queue.js"),
     file!("actions/task.js"),
     file!("api.js"),

@@ -339,9 +339,10 @@ impl Outbox {
             Some(Answer::Owed | Answer::Begun(_) | Answer::Gathered(_) | Answer::Growing(_)) => {
                 Err(Owed)
             }
-            Some(Answer::Output(Output::Reply { reply: Reply::Count(count), .. })) => {
-                Ok(Some(*count))
-            }
+            Some(Answer::Output(Output::Reply {
+                reply: Reply::Count(count) | Reply::Bulked { changed: count, .. },
+                ..
+            })) => Ok(Some(*count)),
             _ => Ok(None),
         }
     }

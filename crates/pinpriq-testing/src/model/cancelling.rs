@@ -27,7 +27,11 @@ impl Model {
         Ok(Some(Reply::State(Some(kind))))
     }
 
-    fn ask_to_stop(&mut self, number: u64, cancel: &Cancel<'_>) -> Result<(), RefusalKind> {
+    pub(super) fn ask_to_stop(
+        &mut self,
+        number: u64,
+        cancel: &Cancel<'_>,
+    ) -> Result<(), RefusalKind> {
         let former = self.task(number).progress.cancelled().cloned();
         let known = former.as_ref().map_or(0, |former| former.reason.len());
         let told = cancel.reason.map(Bytes::from);

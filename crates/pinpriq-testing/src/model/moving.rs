@@ -26,13 +26,10 @@ impl Model {
             if moved == 0 {
                 self.may_arrive(&to, number)?;
             }
-            if !self.accepts(&to, number) {
+            if self.accepts(&to, number).is_err() {
                 break;
             }
-            self.relocate(number, Exit::Moved, &to, |task| {
-                let reason = task.progress.reason.take();
-                task.progress.reason = reason.filter(|_| state == StateKind::Buried);
-            });
+            self.move_by_hand(number, &to);
             moved += 1;
         }
         Ok(Some(Reply::Count(moved)))
@@ -50,15 +47,10 @@ impl Model {
             if moved == 0 {
                 self.may_arrive(&to, number)?;
             }
-            if !self.accepts(&to, number) {
+            if self.accepts(&to, number).is_err() {
                 break;
             }
-            let expires_at = self.settings(&to).ttl.map(|ttl| self.now.after(ttl));
-            self.relocate(number, Exit::Moved, &to, |task| {
-                task.progress.expires_at = expires_at;
-                task.progress.reason = None;
-                task.set_origin(None);
-            });
+            self.take_home(number, &to);
             moved += 1;
             if moved == u64::from(count) {
                 break;
@@ -97,7 +89,30 @@ impl Model {
         self.has_room(self.room_of_queue(name) + self.growth_by_move(number))
     }
 
-    fn accepts(&self, to: &Place, number: u64) -> bool {
+    /// Moves a task in the state that it has.
+    pub(super) fn move_by_hand(&mut self, number: u64, to: &Place) {
+        self.relocate(number, Exit::Moved, to, |task| {
+            let is_buried = task.progress.state.kind() == StateKind::Buried;
+            task.progress.reason = task.progress.reason.take().filter(|_| is_buried);
+        });
+    }
+
+    /// Moves a dead letter into the queue that it comes from.
+    pub(super) fn take_home(&mut self, number: u64, to: &Place) {
+        let expires_at = self.settings(to).ttl.map(|ttl| self.now.after(ttl));
+        self.relocate(number, Exit::Moved, to, |task| {
+            task.progress.expires_at = expires_at;
+            task.progress.reason = None;
+            task.set_origin(None);
+        });
+    }
+
+    pub(super) fn may_move(&self, number: u64, to: &Place) -> Result<(), RefusalKind> {
+        self.may_arrive(to, number)?;
+        self.accepts(to, number)
+    }
+
+    fn accepts(&self, to: &Place, number: u64) -> Result<(), RefusalKind> {
         let task = self.task(number);
         let content = (task.payload.len() + task.terms.key_bytes()) as u64;
         let kind = task.progress.state.kind();
@@ -105,8 +120,13 @@ impl Model {
         let refuses =
             |home: &Home| home.is_full_for(content) || home.share_is_full(&share_of(&task.terms));
         let is_full = !is_finished && self.homes.get(to).is_some_and(refuses);
-        let has_room = self.has_room(self.growth_by_move(number)).is_ok();
-        !is_full && !self.paused(to).input.is_on() && has_room
+        if is_full {
+            return Err(RefusalKind::Full);
+        }
+        if self.paused(to).input.is_on() {
+            return Err(RefusalKind::Paused);
+        }
+        self.has_room(self.growth_by_move(number))
     }
 
     /// Moves a task into a queue, where it is a new one. `change` makes it what it is to be there.

@@ -1,6 +1,6 @@
 //! Commands that keep within names. Which names a user has is not decided here.
 
-use pinpriq_proto::command::{Command, QueueCommand, QueueName};
+use pinpriq_proto::command::{Bulk, BulkChange, Command, QueueCommand, QueueName};
 use pinpriq_proto::export::Import;
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::{NAME_BYTES_MAX, WITHIN_NAMES_MAX};
@@ -61,7 +61,10 @@ impl Model {
             | Command::Import(Import::Schedule(_))
             | Command::Numbered { .. }
             | Command::Tubes(None)
-            | Command::Redrive { .. } => names.len() <= WITHIN_NAMES_MAX,
+            | Command::Redrive { .. }
+            | Command::Bulk(Bulk { change: BulkChange::Redrive, .. }) => {
+                names.len() <= WITHIN_NAMES_MAX
+            }
             _ => false,
         })?;
         self.room_suffices(command)?;
@@ -100,6 +103,7 @@ impl Model {
                 self.origins_are_within(names, *queue, *count)?;
                 self.redrive(*queue, *count)
             }
+            Command::Bulk(bulk) => self.bulk(bulk, Some(names)),
             _ => Err(RefusalKind::BadArgument),
         }
     }

@@ -4,6 +4,7 @@
 mod holding;
 mod jobs;
 mod limits;
+mod moving;
 mod settings;
 mod shares;
 
@@ -15,7 +16,7 @@ use pinpriq_proto::command::{
 };
 use pinpriq_proto::export::{Export, ExportPlace};
 use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
-use pinpriq_proto::limits::{MOVED_DEFAULT, NAMES_DEFAULT};
+use pinpriq_proto::limits::NAMES_DEFAULT;
 use pinpriq_proto::looking::{Leases, Scan};
 use pinpriq_proto::names::NamesPage;
 use pinpriq_proto::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
@@ -260,31 +261,6 @@ impl Chooser<'_> {
 
     fn maybe_span(&mut self, cases: u64) -> Option<Span> {
         self.once_in(cases).then(|| Span::from_ms(self.span()))
-    }
-
-    fn moving(&mut self) -> Ask {
-        let count = (!self.once_in(4)).then(|| u32::try_from(1 + self.index(4)).unwrap_or(1));
-        let count = count.unwrap_or(MOVED_DEFAULT);
-        if self.once_in(2) {
-            let queue = if self.once_in(3) { self.name() } else { Name::queue(self.dead().into()) };
-            return Ask::of(&Command::Redrive { queue: queue.borrow(), count });
-        }
-        let state = self.once_in(2).then(|| StateKind::ALL[self.index(6)]);
-        let (from, to) = (self.name(), self.queue());
-        let state = state.unwrap_or(StateKind::Ready);
-        Ask::of(&Command::Move { from: from.borrow(), to: &to, count, state })
-    }
-
-    /// The name of a queue for dead letters.
-    fn dead(&mut self) -> &'static [u8] {
-        match (self.knobs.shards > 1, self.wants_tubes(), self.once_in(4)) {
-            (false, _, false) => b"dead",
-            (false, _, true) => b"a",
-            (true, false, false) => b"dead{0}",
-            (true, false, true) => b"a{0}",
-            (true, true, false) => b"dead+",
-            (true, true, true) => b"a/",
-        }
     }
 
     fn transfer(&mut self) -> Ask {

@@ -183,6 +183,10 @@ pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
         Reply::State(state) => letter(*state),
         Reply::Deadline(at) => moment(*at),
         Reply::Count(count) | Reply::Joined(count) => Number(*count),
+        Reply::Bulked { next, looked, changed } => {
+            let cursor = Text(next.map_or(0, NonZeroU64::get).to_string().into_bytes());
+            List(vec![cursor, Number(*looked), Number(*changed)])
+        }
         Reply::Acks(answers) => List(
             answers
                 .iter()

@@ -7,7 +7,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 
 use clap::error::ErrorKind;
-use clap::{Arg, ArgGroup, ArgMatches, Args as _, Command, Error, FromArgMatches, Subcommand};
+use clap::{
+    Arg, ArgAction, ArgGroup, ArgMatches, Args as _, Command, Error, FromArgMatches, Subcommand,
+};
+use pinpriq_proto::request::options::BULK_CHANGES;
 use pinpriq_proto::request::spec::{Group, Spec, Word};
 use pinpriq_proto::request::table::TABLE;
 use pinpriq_proto::wire::resp::Words;
@@ -31,7 +34,8 @@ const PARENTS: [(&str, &str); 3] = [
 const OWN: [&str; 2] = ["CURSOR", "WITHMETA"];
 
 /// Values of options that are not given.
-const DEFAULTS: [(&str, &str, &str); 6] = [
+const DEFAULTS: [(&str, &str, &str); 7] = [
+    ("BULK", "COUNT", "250"),
     ("PEEK", "COUNT", "1"),
     ("AWAIT", "WAIT", "-1"),
     ("SCAN", "COUNT", "100"),
@@ -39,6 +43,9 @@ const DEFAULTS: [(&str, &str, &str); 6] = [
     ("SCHEDULE LIST", "COUNT", "1000"),
     ("LIMIT LIST", "COUNT", "1000"),
 ];
+
+/// The flag without which many changes are asked about.
+const SURE: &str = "yes";
 
 /// The argument with the id of a task, instead of a receipt or a number.
 const OF_ID: &str = "of-id";
@@ -58,6 +65,8 @@ pub(crate) struct Asked {
     pub(crate) is_paged: bool,
     /// Whether it is about several queues, so that tasks are printed with theirs.
     pub(crate) is_about_several: bool,
+    /// Whether many changes need no question.
+    pub(crate) is_sure: bool,
     words: Words,
     options: Vec<OsString>,
 }
@@ -66,6 +75,11 @@ impl Asked {
     /// The command, with what it is sent for.
     pub(crate) fn words(&self, one: Option<&[u8]>) -> Words {
         self.words.clone().all(one).all(self.options.iter().map(|word| word.as_bytes()))
+    }
+
+    /// Whether it only counts.
+    pub(crate) fn is_dry(&self) -> bool {
+        self.options.iter().any(|word| word == "DRY")
     }
 
     /// The command, for the page at `cursor`.
@@ -170,9 +184,19 @@ impl Asked {
                 options.push(option.word.into());
             }
         }
-        let is_paged = is_paged(spec);
-        let more = more(spec);
-        Ok(Self { more, client, held, payload, is_paged, is_about_several, words, options })
+        let is_sure = matches.try_get_one::<bool>(SURE).ok().flatten().is_some_and(|sure| *sure);
+        let asked = Self {
+            more: more(spec),
+            client,
+            held,
+            payload,
+            is_paged: is_paged(spec),
+            is_about_several,
+            is_sure,
+            words,
+            options,
+        };
+        Ok(asked)
     }
 }
 
@@ -210,6 +234,12 @@ fn subcommand(name: String, spec: &'static Spec) -> Command {
     }
     if full == "SCHEDULE SET" {
         command = command.group(ArgGroup::new("when").args(["EVERY", "CRON"]).required(true));
+    }
+    if full == "BULK" {
+        let changes = BULK_CHANGES.map(|change| change.word);
+        command = command.group(ArgGroup::new("change").args(changes).required(true));
+        let sure = Arg::new(SURE).long(SURE).action(ArgAction::SetTrue);
+        command = command.arg(sure.help("Change many tasks without a question"));
     }
     let starts_with_optional = matches!(spec.words, [Word::MaybeKeyFirst(_), ..]);
     // The arguments of the client bring a sentence of their own.

@@ -136,6 +136,10 @@ pub(super) fn sent(option: &'static Opt, matches: &ArgMatches) -> Vec<OsString> 
         OptionKind::Flag if matches.get_flag(option.word) => vec![word()],
         OptionKind::Flag => Vec::new(),
         OptionKind::Headers => words_of_headers(option, pairs(option, matches)),
+        OptionKind::Two(_) => {
+            let given = matches.get_many::<OsString>(option.word);
+            given.map_or_else(Vec::new, |two| std::iter::once(word()).chain(two.cloned()).collect())
+        }
         _ => match matches.get_one::<OsString>(option.word) {
             Some(value) => vec![word(), value.clone()],
             None => Vec::new(),
@@ -201,6 +205,9 @@ pub(super) fn argument(command: &str, option: &'static Opt) -> Arg {
     };
     let arg = match option.kind() {
         OptionKind::Flag => long(arg).action(ArgAction::SetTrue),
+        OptionKind::Number if option.word == "FAILURES" => {
+            named(long(arg), "N").value_parser(sent_as(number_in::<u64>(0..=u64::MAX)))
+        }
         OptionKind::Number => named(long(arg), "N").value_parser(sent_as(count)),
         OptionKind::NumberOrNone => {
             named(long(arg), "N|none").value_parser(sent_as(str::parse::<OrNone<i64>>))
@@ -222,6 +229,11 @@ pub(super) fn argument(command: &str, option: &'static Opt) -> Arg {
             });
             let arg = arg.long("header").action(ArgAction::Append);
             named(arg, "NAME=VALUE").value_parser(parser)
+        }
+        OptionKind::Two(of) => {
+            let both = of.to_uppercase().split(' ').map(str::to_owned).collect::<Vec<_>>();
+            let arg = long(arg).num_args(2).value_names(both);
+            arg.value_parser(clap::value_parser!(OsString))
         }
         OptionKind::Pairs => named(long(arg), "WORDS").value_parser(clap::value_parser!(OsString)),
         OptionKind::Bytes(of) => {

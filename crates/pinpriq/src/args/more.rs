@@ -35,6 +35,8 @@ pub(crate) enum Prints {
     Outcome,
     /// Why a task is not handed out.
     Explained,
+    /// How many tasks have changed, on all pages together.
+    Changed,
 }
 
 /// A part of a task that is sent without its metadata.
@@ -188,6 +190,24 @@ pub(crate) static MORE: &[More] = &[
     .note(
         "Each begins anew in its queue: no attempts, no failures, a new id, the queue's time to \
          live. Tasks that were put into the queue of dead letters themselves stay there.",
+    ),
+    More::of(
+        "BULK",
+        Prints::Changed,
+        &[
+            "bulk '{jobs}-dead' --redrive --reason '*timeout*'",
+            "bulk jobs --cancel --header customer acme --dry",
+            "bulk jobs --priority 5 --older 1h --yes",
+        ],
+    )
+    .note(
+        "One of --restart, --cancel, --kill, --redrive, --move, --priority and --delay-ms says \
+         what is done. The other options say with which tasks: all of them have to fit. Tasks that \
+         somebody is working on are left alone, except by --cancel and --kill.\n\nIt goes through \
+         the queue page by page, and tells how many tasks have changed and at how many it has \
+         looked. It counts first, and asks before it changes more than 1,000 tasks. Where nobody \
+         can be asked, --yes is needed. What has changed stays so if a page is refused, as when \
+         the queue to move to is full.",
     ),
     More::of("STATS", Prints::Map, &["stats jobs", "stats --json | jq .present"]),
     More::of(

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use pinpriq_proto::wire::resp::{Value, Words};
 
+use super::bulk;
 use super::sending::payload;
 use crate::args::asked::Asked;
 use crate::args::more::{Prints, TaskField};
@@ -21,6 +22,9 @@ use crate::resp::{Client, unexpected};
 pub(crate) fn ask(asked: &Asked) -> Result<Exit, Failure> {
     if let Some((kind, names)) = &asked.held {
         return ask_for_each(asked, kind, names);
+    }
+    if matches!(asked.more.prints, Prints::Changed) {
+        return bulk::change(asked);
     }
     if asked.is_paged {
         return ask_for_pages(asked);
@@ -90,6 +94,8 @@ fn print(printer: &mut StdoutPrinter, asked: &Asked, answer: &Value) -> Result<E
             printer.fields(&fields)?;
             exit_of(outcome)
         }
+        // Its pages are added up.
+        Prints::Changed => Err(unexpected()),
         Prints::Explained if asked.client.json => print_map(printer, answer),
         Prints::Explained => print_explained(printer, answer),
     }

@@ -88,6 +88,11 @@ fn limits_of_several_queues() {
 }
 
 #[test]
+fn a_filter_chooses_what_changes() {
+    converse("bulk.txt", &[]);
+}
+
+#[test]
 fn many_at_once() {
     converse("batches.txt", &[]);
 }

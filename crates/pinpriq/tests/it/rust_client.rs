@@ -6,7 +6,7 @@ mod worker;
 
 use std::time::Duration;
 
-use pinpriq_client::{Client, End, Error, Options, Order, Release, State, Words};
+use pinpriq_client::{Change, Changed, Client, End, Error, Options, Order, Release, State, Words};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
@@ -38,6 +38,39 @@ async fn connections(client: &Client) -> String {
     let info = String::from_utf8(info.as_bytes().unwrap().to_vec()).unwrap();
     let line = info.lines().find_map(|line| line.strip_prefix("connections_resp:"));
     line.unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_filter_chooses_what_changes() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("jobs");
+        for number in 0..1_500 {
+            let key = if number % 3 == 0 { "a" } else { "b" };
+            let put = queue.put("x").key(key).priority(number).header("from", format!("w{key}"));
+            put.await.unwrap();
+        }
+        let some = || queue.bulk(Change::Move("other".into())).key("a").priorities(0..=299);
+        let counted = some().dry().await.unwrap();
+        assert_eq!(counted, Changed { changed: 100, looked: 1_500 });
+        assert_eq!(some().await.unwrap(), counted);
+        assert_eq!(some().await.unwrap(), Changed { changed: 0, looked: 1_400 });
+        // More than one page.
+        let urgent = queue.bulk(Change::Priority(None)).header("from", "w*").older(Duration::ZERO);
+        assert_eq!(urgent.await.unwrap().changed, 1_400);
+        let delayed = queue.bulk(Change::Delay(LONG)).state(State::Ready).share("b").failures(0);
+        assert_eq!(delayed.await.unwrap().changed, 1_000);
+        assert_eq!(queue.count(State::Waiting).await.unwrap(), 1_000);
+        for (change, changed) in [(Change::Redrive, 0), (Change::Cancel, 1_400)] {
+            assert_eq!(queue.bulk(change).await.unwrap().changed, changed);
+        }
+        let job = client.queue("other").take(LONG).await.unwrap().unwrap();
+        job.bury("no connection").await.unwrap();
+        let other = client.queue("other");
+        assert_eq!(other.bulk(Change::Restart).reason("no *").await.unwrap().changed, 1);
+        assert_eq!(other.bulk(Change::Kill).await.unwrap().changed, 100);
+        let refused = other.bulk(Change::Move("other".into())).await.unwrap_err();
+        assert!(refused.to_string().contains("are there already"), "{refused}");
+    });
 }
 
 #[test]

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from .. import commands, parsing, tracing, values
-from ..replies import Explanation, Lease, Page, State, Stats
+from ..replies import Changed, Explanation, Lease, Page, State, Stats
 from ..requests.base import Name, Repeat, Words
 from ..serialisers import Serialiser
 from ..settings import QueueSettings, QueueShown, queue_shown
@@ -116,6 +116,25 @@ class AsyncAdministration:
         count = await self._run(commands.redrive(self.name, **options), parsing.number)
         tracing.redriven(self.name, count)
         return count
+
+    async def bulk(self, **options: Unpack[commands.BulkOptions]) -> Changed:
+        """Do the same with all tasks of this queue, or with those of them that are chosen.
+
+        One option says what: `restart`, `cancel`, `kill` or `redrive`, `move` with a queue,
+        `priority` or `delay`. The others say with which tasks, such as `reason="*timeout*"`, and
+        all of them have to fit. `dry` only counts. `count` is how many change in one request. A
+        request whose reply was lost is sent again, and then the numbers may be too low.
+        """
+        changed, looked, cursor = 0, 0, "0"
+        while True:
+            words = commands.bulk(self.name, cursor=cursor, **options)
+            page = await self._run(words, parsing.plain, Repeat.SAFE)
+            cursor, changed, looked = page[0], changed + page[2], looked + page[1]
+            if cursor == "0":
+                break
+        if options.get("redrive") and not options.get("dry"):
+            tracing.redriven(self.name, changed)
+        return Changed(changed, looked)
 
     async def explain(self, id: Name | None = None) -> Explanation:
         """Tell why a task is not handed out, or which task would be next."""

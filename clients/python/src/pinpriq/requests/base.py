@@ -149,6 +149,10 @@ class Words:
             self.add(name, each[0], each[1]).option("RESULT", each[2] if len(each) == 3 else None)
         return self
 
+    def two(self, name: str, values: tuple[Name | int, Name | int] | None) -> Words:
+        """Add an option with two values."""
+        return self if values is None else self.add(name, *values)
+
     def headers(self, name: str, values: Mapping[str, Name] | None) -> Words:
         """Add an option whose value is a number and so many names with their values.
 

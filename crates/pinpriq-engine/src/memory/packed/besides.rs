@@ -197,6 +197,10 @@ impl Besides {
         self.rare.as_ref().map_or(COST_USUAL, |rare| rare.cost())
     }
 
+    pub(super) fn headers(&self) -> Option<&Bytes> {
+        self.rare.as_ref().and_then(|rare| rare.headers.as_ref())
+    }
+
     pub(super) fn headers_bytes(&self) -> usize {
         let headers = self.rare.as_ref().and_then(|rare| rare.headers.as_ref());
         headers.map_or(0, |headers| headers.len())

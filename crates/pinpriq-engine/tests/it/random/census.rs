@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pinpriq_engine::{Applied, transition_listing};
 use pinpriq_proto::change::RecordKey;
-use pinpriq_proto::command::{Command, Deed, Held, HeldBy, Put, QueueCommand, QueueName, Wait};
+use pinpriq_proto::command::{
+    Bulk, BulkChange, Command, Deed, Filter, Held, HeldBy, Put, QueueCommand, QueueName, Wait,
+};
 use pinpriq_proto::details::DetailKind;
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::reply::{Output, RefusalKind, Reply};
@@ -245,7 +247,23 @@ impl Census {
             }
             Command::Publish(publish) => self.note_publish(model, publish.topic),
             Command::Member(command) => self.note_member(model, command),
-            _ => {}
+            _ => self.note_bulk(model, client, command),
+        }
+    }
+
+    fn note_bulk(&mut self, model: &Model, client: ClientId, command: &Command<'_>) {
+        let Command::Bulk(Bulk { queue, change: BulkChange::Delay(_), filter, dry: false, .. }) =
+            command
+        else {
+            return;
+        };
+        if *filter == Filter::ALL {
+            let place = model.place_of(*queue).ok();
+            let home = place.and_then(|place| model.homes.get(&place));
+            let tasks = home.into_iter().flat_map(|home| home.tasks.values().map(Some));
+            for task in tasks.chain([None]) {
+                self.cell("delayed in bulk", standing(task, client));
+            }
         }
     }
 

@@ -9,8 +9,8 @@ mod terms;
 mod tubes;
 
 use pinpriq_proto::command::{
-    Amendment, Assign, Command, Delay, Done, End, Held, HeldBy, Order, Peek, Put, QueueCommand,
-    QueueName, Selection, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Amendment, Assign, Bulk, BulkChange, Command, Delay, Done, End, Held, HeldBy, Order, Peek, Put,
+    QueueCommand, QueueName, Selection, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::{NARROW_PAYLOAD_BYTES_MAX, WITHIN_NAMES_MAX};
@@ -146,6 +146,7 @@ impl<'a> Chooser<'a> {
                     _ => MemberCommand::Beat { member, lease },
                 })
             }
+            17 => Command::Bulk(Bulk { change: BulkChange::Redrive, ..self.bulk() }),
             _ => Command::Redrive { queue: self.place(), count: self.moved() },
         };
         Command::Within { names, command: Box::leak(Box::new(command)) }

@@ -4,6 +4,7 @@ mod carrying;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::num::NonZeroU64;
 
 use pinpriq_proto::change::Change;
 use pinpriq_proto::command::Assign;
@@ -109,8 +110,10 @@ impl Names {
             Reply::Explained(explanation) => self.explanation(explanation),
             Reply::Scanned { tasks, next } => {
                 let shown: Vec<String> = tasks.iter().map(|task| self.scanned(task)).collect();
-                let next = next.map_or_else(String::new, |next| format!(", and more after {next}"));
-                format!("[{}]{next}", shown.join(", "))
+                format!("[{}]{}", shown.join(", "), more(*next))
+            }
+            Reply::Bulked { next, looked, changed } => {
+                format!("{changed} of {looked}{}", more(*next))
             }
             Reply::Exported(page) => carrying::exported(page),
             Reply::Leases { leases, next } => {
@@ -267,6 +270,11 @@ impl Names {
 }
 
 /// Formats what has happened to a task.
+/// Where the next page of tasks begins.
+fn more(next: Option<NonZeroU64>) -> String {
+    next.map_or_else(String::new, |next| format!(", and more after {next}"))
+}
+
 fn trace(progress: &Progress) -> String {
     let mut text = String::new();
     let Counts { timeouts, releases, buries, kicks } = progress.counts();

@@ -309,9 +309,13 @@ fn value(option: &Opt) -> (String, &'static str, &'static str) {
         OptionKind::Words(words) if is_states(words) => (maybe("State"), "None", "state"),
         OptionKind::Words(words) => (maybe(&literal(words)), "None", "option"),
         OptionKind::Pairs => ("Iterable[Done]".to_owned(), "()", "done"),
+        OptionKind::Two("low high") => (maybe("tuple[int, int]"), "None", "two"),
+        OptionKind::Two(_) => (maybe("tuple[Name, Name]"), "None", "two"),
         OptionKind::Headers => (maybe("Mapping[str, Name]"), "None", "headers"),
         OptionKind::Bytes("payload") => (maybe("bytes"), "None", "option"),
-        OptionKind::Bytes("text") if option.word == "REASON" => (maybe("str"), "None", "reason"),
+        OptionKind::Bytes("text" | "pattern") if option.word == "REASON" => {
+            (maybe("str"), "None", "reason")
+        }
         OptionKind::Bytes(_) => (maybe("Name"), "None", "option"),
     }
 }

@@ -319,6 +319,8 @@ fn kind(option: &Opt) -> String {
         OptionKind::Moment => "Moment".to_owned(),
         OptionKind::Words(words) => union(words),
         OptionKind::Pairs => "readonly (readonly [string, string])[]".to_owned(),
+        OptionKind::Two("low high") => "readonly [number, number]".to_owned(),
+        OptionKind::Two(_) => "readonly [string, string]".to_owned(),
         OptionKind::Headers => "Headers".to_owned(),
         OptionKind::Bytes("key" | "payload" | "share") => "Word".to_owned(),
         OptionKind::Bytes(_) => "string".to_owned(),
@@ -334,8 +336,9 @@ fn method(option: &Opt) -> &'static str {
         OptionKind::Span | OptionKind::Wait => "span",
         OptionKind::Moment => "moment",
         OptionKind::Pairs => "pairs",
+        OptionKind::Two(_) => "two",
         OptionKind::Headers => "headers",
-        OptionKind::Bytes("text") if option.word == "REASON" => "reason",
+        OptionKind::Bytes("text" | "pattern") if option.word == "REASON" => "reason",
         OptionKind::Words(_) | OptionKind::Bytes(_) => "option",
     }
 }

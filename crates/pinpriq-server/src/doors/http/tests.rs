@@ -110,6 +110,7 @@ const fn answer_of(route: &Route) -> &'static str {
         (_, Form::Outcome) => "`{outcome, state}`, with `result` also that",
         (_, Form::Count) => "`{count}`",
         (_, Form::Explained) => "`{id, state, since, reasons}`",
+        (_, Form::Bulk) => "`{cursor, looked, changed}`",
         (_, Form::Leases) => "`{cursor, leases}`",
         (_, Form::Shares) => "`{cursor, shares}`",
         (_, Form::Members) => "`{members}`",

@@ -234,6 +234,10 @@ fn part(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
             });
         }
         Reply::Count(count) => only(out, "count", *count),
+        Reply::Bulked { next, looked, changed } => object(out, |it| {
+            it.set("cursor", next.map_or(0, NonZeroU64::get).to_string());
+            it.set("looked", looked).set("changed", changed);
+        }),
         Reply::Joined(incarnation) => only(out, "incarnation", *incarnation),
         Reply::Acks(all) => answers_object(out, all),
         Reply::Explained(explained) => looking::explanation(out, explained),

@@ -155,6 +155,12 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
         Reply::State(state) => state_letter(writer, *state),
         Reply::Deadline(deadline) => moment(writer, *deadline),
         Reply::Count(count) => whole(writer, *count),
+        Reply::Bulked { next, looked, changed } => {
+            writer.array(3);
+            writer.bulk_number(next.map_or(0, NonZeroU64::get));
+            whole(writer, *looked);
+            whole(writer, *changed);
+        }
         Reply::Acks(answers) => {
             writer.array(answers.len());
             for answer in answers {

@@ -13,6 +13,8 @@ pub(super) struct Audited {
     command: String,
     /// The name of what it changes.
     name: Vec<u8>,
+    /// What more there is to say.
+    detail: Option<String>,
     /// Its place among the answers of the connection.
     place: u64,
 }
@@ -58,7 +60,8 @@ impl Desk {
             let outbox = self.seat.session.outbox.borrow();
             outbox.passed() + outbox.len() as u64
         };
-        Some(Audited { command: self.command_word(), name: name.to_vec(), place })
+        let (name, detail) = (name.to_vec(), command.audited_detail());
+        Some(Audited { command: self.command_word(), name, detail, place })
     }
 
     /// Tells what became of a command that was asked for.
@@ -76,9 +79,10 @@ impl Desk {
             Ok(()) => {
                 if let Some(audited) = audited {
                     self.seat.shard.turn_if_begun();
-                    let Audited { command, name, place } = audited;
+                    let Audited { command, name, detail, place } = audited;
                     let mut event = self.event(What::Command, None);
                     (event.command, event.name) = (Some(command), Some(name));
+                    event.detail = detail;
                     self.untold.borrow_mut().push_back((place, event));
                     self.tell_answered();
                 }

@@ -4,8 +4,8 @@
 use crate::users::Rule;
 use pinpriq_proto::change::ScheduleRecord;
 use pinpriq_proto::command::{
-    Ack, Amendment, Assign, Bury, Delay, Fail, Peek, QueueName, Release, Selection, Sides, Take,
-    TakeMode, TimeToLive, Touch, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Bulk, BulkChange, Bury, Delay, Fail, Peek, QueueName, Release,
+    Selection, Sides, Take, TakeMode, TimeToLive, Touch, Transfer, Update, Wait,
 };
 use pinpriq_proto::command::{Command, Done, Held, HeldBy, Put, QueueCommand, Share, Step};
 use pinpriq_proto::export::Import;
@@ -49,6 +49,10 @@ const TAKE: Take<'static> = Take {
     selection: Selection::DEFAULT,
     mode: TakeMode::Pop,
 };
+fn bulk(change: BulkChange<'static>) -> Command<'static> {
+    Bulk::new(Q, change).into()
+}
+
 const TRANSFER: Transfer<'static> =
     Transfer { queue: LANE, id: b"1", delay: Span::ZERO, amendment: AMENDMENT };
 const AMENDMENT: Amendment<'static> =
@@ -186,6 +190,9 @@ fn managing() -> Vec<(Command<'static>, &'static str)> {
         (Command::Kill { queue: Q, ids: &[] }, "manage:q"),
         (Command::Move { from: Q, to: b"other", count: 1, state: to }, "manage:q put:other"),
         (Command::Redrive { queue: Q, count: 1 }, "manage:q wherever:put"),
+        (bulk(BulkChange::Redrive), "manage:q wherever:put"),
+        (bulk(BulkChange::Move(b"other")), "manage:q put:other"),
+        (bulk(BulkChange::Delay(Span::ZERO)), "manage:q"),
         (queue(QueueCommand::Create { queue: b"q", settings: &[] }), "manage:q"),
         (queue(QueueCommand::Set { queue: Q, settings: TO_DEAD }), "manage:q put:dead"),
         (queue(QueueCommand::Create { queue: b"q", settings: TO_DEAD }), "manage:q put:dead"),

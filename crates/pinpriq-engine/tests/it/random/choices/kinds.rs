@@ -3,9 +3,9 @@
 
 use pinpriq_proto::choosing::Chosen;
 use pinpriq_proto::command::{
-    Ack, Bury, Cancel, Command, Deed, Delay, Done, Fail, Held, HeldBy, Peek, Put, QueueCommand,
-    QueueName, Release, Reserve, Selection, Share, Sides, Step, Take, TakeMode, TimeToLive, Touch,
-    Transfer, Update, Wait,
+    Ack, Bulk, BulkChange, Bury, Cancel, Command, Deed, Delay, Done, Fail, Filter, Held, HeldBy,
+    Peek, Put, QueueCommand, QueueName, Release, Reserve, Selection, Share, Sides, Step, Take,
+    TakeMode, TimeToLive, Touch, Transfer, Update, Wait,
 };
 use pinpriq_proto::export::{Export, Import};
 use pinpriq_proto::fanout::{MemberCommand, Publish};
@@ -60,6 +60,7 @@ chosen! {
     Deed: |by, _| by.deed();
     Peek<'static>: |by, _| by.peek();
     Scan<'static>: |by, _| by.scan();
+    Bulk<'static>: |by, _| by.bulk();
     Export<'static>: |by, _| by.export();
     Import<'static>: |by, _| by.import();
     Leases<'static>: |by, _| by.leases();
@@ -204,7 +205,7 @@ impl Chooser<'_> {
             "Numbered" | "Touch" => 12,
             "Start" | "StartAll" if self.memory.receipts.is_empty() => 0,
             "Ack" | "Release" | "PutBack" => 10,
-            "Bury" | "Switch" | "Await" | "Move" | "Schedule" | "Share" => 8,
+            "Bury" | "Switch" | "Await" | "Move" | "Bulk" | "Schedule" | "Share" => 8,
             "Peek" | "Dig" | "Restart" | "Update" | "Subscribe" | "Credit" => 6,
             "TakeOne" | "TakeDone" | "Kill" | "Cancel" | "Snatch" | "Member" | "Redrive"
             | "Explain" | "Reserve" | "Import" => 4,
@@ -227,6 +228,41 @@ impl Chooser<'_> {
         }
         let command = Command::of_kind(kind, self);
         self.made_sensible(command)
+    }
+
+    /// Most bulk changes change a few tasks.
+    pub(super) fn bulk(&mut self) -> Bulk<'static> {
+        let change = match self.dice.below(16) {
+            0 => BulkChange::Kill,
+            1 | 2 => BulkChange::Cancel,
+            3 | 4 => BulkChange::Redrive,
+            5..=7 => BulkChange::Move(self.queue()),
+            8..=10 => BulkChange::Restart,
+            11..=13 => BulkChange::Delay(self.delay()),
+            _ => BulkChange::Priority(self.dice.pick(&[None, Some(-8), Some(0), Some(i64::MAX)])),
+        };
+        let wanted = |by: &mut Self| by.dice.once_in(8);
+        let patterns = [b"".as_slice(), b"*", b"b*d", b"*expired", b"\\b*", b"bulk", b"*a*b*c"];
+        let filter = if self.dice.once_in(2) {
+            Filter::ALL
+        } else {
+            Filter {
+                state: wanted(self).then(|| self.dice.pick(&StateKind::ALL)),
+                key: wanted(self).then(|| self.bytes()),
+                share: wanted(self).then(|| self.share_name()),
+                priorities: self.dice.pick(&[None, None, None, Some((-9, 0)), Some((1, 0))]),
+                older: wanted(self).then(|| self.span()),
+                failures: wanted(self).then(|| self.dice.pick(&[0, 1, 2])),
+                reason: wanted(self).then(|| self.dice.pick(&patterns)),
+                header: wanted(self).then(|| {
+                    let name = self.dice.pick(&[b"a".as_slice(), b"trace", b"b", b"A"]);
+                    (name, self.dice.pick(&patterns))
+                }),
+            }
+        };
+        let after = if self.dice.once_in(4) { self.number() } else { 0 };
+        let dry = self.dice.once_in(4);
+        Bulk { queue: self.place(), change, filter, count: self.moved(), after, dry }
     }
 
     /// Chooses one of these kinds by its weight.

@@ -5,8 +5,10 @@ use super::super::problem::Problem;
 use super::given::Values;
 use super::names::decode;
 use super::route::{Body, Route, Word, body_of, options_of, words_of};
+use pinpriq_proto::request::fault::shown;
 use pinpriq_proto::request::options::{
-    DONE, HEADERS, ID_TAKEN, MEMBER, Opt, PAYLOAD, UNIQUE, WINDOW, WITHMETA,
+    BULK_CHANGES, DONE, HEADERS, ID_TAKEN, MEMBER, MOVE, Opt, PAYLOAD, RESTART, UNIQUE, WINDOW,
+    WITHMETA,
 };
 use pinpriq_proto::request::spec::Spec;
 use pinpriq_proto::request::table::TABLE;
@@ -75,6 +77,9 @@ impl Request<'_> {
             let headers = self.headers.iter().map(|(name, value)| (name.as_bytes(), &**value));
             asked.option(HEADERS, Some(headers::encode(headers)));
         }
+        if spec.options.contains(&RESTART) {
+            self.add_change(&mut asked)?;
+        }
         self.add_once(&mut asked, spec)?;
         self.add_done(&mut asked, spec)?;
         add_options(&mut asked, spec, &mut self.values, &options_of(self.route))?;
@@ -110,6 +115,24 @@ impl Request<'_> {
             (None, Some(word)) if word == b"empty" => Ok(Some(Vec::new())),
             _ => Err(Problem::bad("payload is `empty`, and only without a body")),
         }
+    }
+
+    /// Adds what a bulk change does.
+    fn add_change(&mut self, asked: &mut Asked) -> Result<(), Problem> {
+        let word = needed("do", self.values.bytes("do")?)?;
+        let is_it = |it: &Opt| it.word.to_ascii_lowercase().as_bytes() == word;
+        let Some(change) = BULK_CHANGES.into_iter().find(is_it) else {
+            let known = BULK_CHANGES.map(|it| it.word.to_ascii_lowercase()).join(", ");
+            return Err(Problem::bad(format!("do is one of {known}, not {}", shown(&word))));
+        };
+        let name = change.word.to_ascii_lowercase();
+        let value = match change.value {
+            None => Vec::new(),
+            Some(_) if change == MOVE => needed("to", self.values.bytes("to")?)?,
+            Some(_) => needed(&name, self.values.option(change)?)?,
+        };
+        asked.option(change, Some(value));
+        Ok(())
     }
 
     /// Adds what `Idempotency-Key` stands for.

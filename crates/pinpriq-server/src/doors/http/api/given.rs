@@ -14,7 +14,8 @@ use serde_json::Value;
 use super::super::problem::Problem;
 use super::names::{decode, decode_text};
 use crate::doors::json::{bytes_of_item, headers_of};
-use pinpriq_proto::request::options::{HEADERS_FORM, LIMIT_OR_NONE, OWN_LIMIT, Opt};
+use pinpriq_proto::request::options::{HEADERS_FORM, LIMIT_OR_NONE, OWN_LIMIT, Opt, OptionKind};
+use pinpriq_proto::task::headers;
 
 /// One value.
 #[derive(Clone, PartialEq, Debug)]
@@ -168,6 +169,12 @@ impl Values {
             );
             return headers.map(Some).ok_or_else(|| Problem::bad(rule));
         }
+        if let OptionKind::Two(_) = option.kind() {
+            let two = if let Given::Json(value) = given { two_of(value) } else { None };
+            let [first, second] =
+                two.ok_or_else(|| Problem::bad(format!("{name} is an array of two: {kind}")))?;
+            return Ok(Some(headers::encode([(&*first, &*second)])));
+        }
         if kind == "unix-ms" {
             return moment(&name, &given).map(Some);
         }
@@ -229,10 +236,22 @@ impl Values {
     }
 }
 
+/// Returns two values as the words that stand for them.
+fn two_of(value: Value) -> Option<[Vec<u8>; 2]> {
+    let Value::Array(items) = value else { return None };
+    let words = items.into_iter().map(|item| match item {
+        Value::Number(number) if !number.is_f64() => Some(number.to_string().into_bytes()),
+        other => bytes_of_item(other),
+    });
+    words.collect::<Option<Vec<_>>>()?.try_into().ok()
+}
+
 /// Whether a value of this kind is bytes.
 pub(crate) fn is_bytes(kind: &str) -> bool {
-    const OF_BYTES: [&str; 10] =
-        ["key", "id", "payload", "text", "receipt", "member", "prefix", "name", "share", "bytes"];
+    const OF_BYTES: [&str; 11] = [
+        "key", "id", "payload", "text", "receipt", "member", "prefix", "name", "share", "bytes",
+        "pattern",
+    ];
     OF_BYTES.contains(&kind)
 }
 

@@ -4,8 +4,8 @@ use axum::http::Method;
 
 use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{
-    CHECKPOINT, COUNT, CURSOR, DONE, HEADERS, MEMBER, Opt, PAYLOAD, PREFIX, RESULT, TTR, WITHMETA,
-    with,
+    BULK_CHANGES, CHECKPOINT, COUNT, CURSOR, DELAY_SET, DONE, HEADERS, MEMBER, Opt, PAYLOAD,
+    PREFIX, PRIORITY_SET, RESTART, RESULT, TTR, WITHMETA, with,
 };
 use pinpriq_proto::request::spec::{Spec, Word as Shape};
 use pinpriq_proto::request::table::TABLE;
@@ -223,6 +223,13 @@ const BODY_OR_CHECKPOINT: Opt = with(
 const BODY_OR_RESULT: Opt =
     with("BODY", "payload|result", "What the body is: a new payload (the default) or a result");
 
+/// What a bulk change does.
+pub(super) const DO: Opt =
+    with("DO", "restart|cancel|kill|redrive|move|priority|delay", "What is done with each task");
+
+/// Where a bulk change moves tasks.
+pub(super) const TO: Opt = with("TO", "name", "The queue that they move to");
+
 /// Returns what the body of a command can be instead of a payload, and the option that says it.
 pub(super) fn body_of(spec: &Spec) -> Option<(Opt, Opt)> {
     let others = [(BODY_OR_CHECKPOINT, CHECKPOINT), (BODY_OR_RESULT, RESULT)];
@@ -247,7 +254,11 @@ pub(crate) fn options_of(route: &Route) -> Vec<Opt> {
     };
     for spec in TABLE.iter().filter(|spec| commands.iter().any(|name| spec.is_named(name))) {
         for option in spec.options {
+            if *option == RESTART {
+                options.extend([DO, TO]);
+            }
             let is_elsewhere = [WITHMETA, DONE].contains(option)
+                || (BULK_CHANGES.contains(option) && ![DELAY_SET, PRIORITY_SET].contains(option))
                 || ([PAYLOAD, HEADERS].contains(option) && route.body == Body::Payload)
                 || (route.form == Form::Answers && *option != MEMBER)
                 || (route.takes_one() && ![TTR, MEMBER].contains(option));

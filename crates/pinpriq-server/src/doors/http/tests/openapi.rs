@@ -4,7 +4,7 @@
 use expect_test::expect_file;
 use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{
-    HEADERS_FORM, LIMIT_OR_NONE, OWN_LIMIT, OWN_RATE, Opt, RATE_OR_NO_RATE,
+    FAILURES, HEADERS_FORM, LIMIT_OR_NONE, OWN_LIMIT, OWN_RATE, Opt, RATE_OR_NO_RATE,
 };
 use pinpriq_proto::request::table::TABLE;
 use serde_json::{Map, Value, json};
@@ -257,6 +257,10 @@ fn parameters(route: &Route) -> Value {
 }
 
 /// Returns what the values of an option are.
+fn two(item: &Value) -> Value {
+    json!({"type": "array", "items": item, "minItems": 2, "maxItems": 2})
+}
+
 pub(super) fn option_schema(option: Opt, in_query: bool) -> Value {
     let or_none = |schema: Value| {
         let none = if in_query {
@@ -272,7 +276,10 @@ pub(super) fn option_schema(option: Opt, in_query: bool) -> Value {
         "ms" if option.word == "WAIT" => json!({"type": "integer", "minimum": -1}),
         "ms" => ms,
         "ms|NONE" => or_none(ms),
+        "n" if option == FAILURES => json!({"type": "integer", "minimum": 0}),
         "n" => json!({"type": "integer", "minimum": 1}),
+        "low high" => two(&json!({"type": "integer", "format": "int64"})),
+        "name pattern" => two(&json!({"type": "string"})),
         OWN_LIMIT => limit_or_word(&["none", "default"]),
         OWN_RATE => json!({"type": "string"}),
         LIMIT_OR_NONE => {

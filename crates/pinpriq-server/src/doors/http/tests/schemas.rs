@@ -54,6 +54,10 @@ pub(super) fn of_form(route: &Route) -> Vec<Status> {
         }
         Form::Count => ok(object(&[("count", whole())], &["count"])),
         Form::Explained => ok(named("Explanation")),
+        Form::Bulk => {
+            let told = [("cursor", text()), ("looked", whole()), ("changed", whole())];
+            ok(object(&told, &["cursor", "looked", "changed"]))
+        }
         Form::Leases => ok(page("leases", named("Lease"))),
         Form::Shares => ok(page("shares", named("Share"))),
         Form::Figures => ok(json!({"type": "object", "required": ["counts", "put"]})),

@@ -58,6 +58,10 @@ fn who_did_what_is_written_down() {
         for (request, words) in [
             ("QUEUE SET q CAPACITY 9", &[r#""command":"QUEUE SET""#][..]),
             ("MOVE q p COUNT 1", &[r#""command":"MOVE""#, r#""count":1"#]),
+            (
+                "BULK q PRIORITY 5 STATE R KEY a\\*",
+                &[r#""command":"BULK","count":0"#, r#""detail":"PRIORITY 5 STATE R KEY a"#],
+            ),
             ("QUEUE TRUNCATE q", &[r#""command":"QUEUE TRUNCATE""#, r#""count":2"#]),
             ("LIMIT SET l MAX 5", &[r#""command":"LIMIT SET""#, r#""name":"l""#]),
             ("LIMIT DROP l", &[r#""command":"LIMIT DROP""#, r#""name":"l""#]),
