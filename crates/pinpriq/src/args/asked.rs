@@ -10,7 +10,7 @@ use clap::error::ErrorKind;
 use clap::{
     Arg, ArgAction, ArgGroup, ArgMatches, Args as _, Command, Error, FromArgMatches, Subcommand,
 };
-use pinpriq_proto::request::options::BULK_CHANGES;
+use pinpriq_proto::request::options::{BULK_CHANGES, DRY};
 use pinpriq_proto::request::spec::{Group, Spec, Word};
 use pinpriq_proto::request::table::TABLE;
 use pinpriq_proto::wire::resp::Words;
@@ -65,21 +65,27 @@ pub(crate) struct Asked {
     pub(crate) is_paged: bool,
     /// Whether it is about several queues, so that tasks are printed with theirs.
     pub(crate) is_about_several: bool,
-    /// Whether many changes need no question.
-    pub(crate) is_sure: bool,
+    /// What comes before many changes.
+    pub(crate) caution: Caution,
     words: Words,
     options: Vec<OsString>,
+}
+
+/// What comes before many changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Caution {
+    /// They are counted, and the user is asked.
+    Ask,
+    /// Nothing: the user is sure.
+    Sure,
+    /// They are counted, and are not made.
+    Dry,
 }
 
 impl Asked {
     /// The command, with what it is sent for.
     pub(crate) fn words(&self, one: Option<&[u8]>) -> Words {
         self.words.clone().all(one).all(self.options.iter().map(|word| word.as_bytes()))
-    }
-
-    /// Whether it only counts.
-    pub(crate) fn is_dry(&self) -> bool {
-        self.options.iter().any(|word| word == "DRY")
     }
 
     /// The command, for the page at `cursor`.
@@ -184,7 +190,13 @@ impl Asked {
                 options.push(option.word.into());
             }
         }
-        let is_sure = matches.try_get_one::<bool>(SURE).ok().flatten().is_some_and(|sure| *sure);
+        let is_given =
+            |flag| matches.try_get_one::<bool>(flag).ok().flatten().is_some_and(|given| *given);
+        let caution = match (is_given(DRY.word), is_given(SURE)) {
+            (true, _) => Caution::Dry,
+            (false, true) => Caution::Sure,
+            (false, false) => Caution::Ask,
+        };
         let asked = Self {
             more: more(spec),
             client,
@@ -192,7 +204,7 @@ impl Asked {
             payload,
             is_paged: is_paged(spec),
             is_about_several,
-            is_sure,
+            caution,
             words,
             options,
         };

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use pinpriq_proto::wire::resp::{Value, Words};
 
-use crate::args::asked::Asked;
+use crate::args::asked::{Asked, Caution};
 use crate::exit::{Exit, Failure};
 use crate::printer::{Printer, shown};
 use crate::progress::Progress;
@@ -26,7 +26,7 @@ struct Sum {
 /// Changes the tasks, or only counts them, and prints how many they are.
 pub(super) fn change(asked: &Asked) -> Result<Exit, Failure> {
     let mut client = Client::open(&asked.client.endpoint()?)?;
-    if !asked.is_sure && !asked.is_dry() {
+    if asked.caution == Caution::Ask {
         let counted = Progress::before_output("tasks counted");
         let mut sum = Sum::default();
         pages(&mut client, |cursor| asked.page(cursor).flag("DRY", true), &mut sum, &counted)?;
@@ -35,7 +35,8 @@ pub(super) fn change(asked: &Asked) -> Result<Exit, Failure> {
             return Err(Failure::on_the_way("nothing has changed"));
         }
     }
-    let what = if asked.is_dry() { "tasks counted" } else { "tasks changed" };
+    let is_dry = asked.caution == Caution::Dry;
+    let what = if is_dry { "tasks counted" } else { "tasks changed" };
     let progress = Progress::before_output(what);
     let mut sum = Sum::default();
     let ended = pages(&mut client, |cursor| asked.page(cursor), &mut sum, &progress);

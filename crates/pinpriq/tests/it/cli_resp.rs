@@ -10,6 +10,7 @@ use crate::serving::Serving;
 
 mod beanstalkd;
 mod bench;
+mod bulk;
 mod carrying;
 mod commands;
 mod fanout;
