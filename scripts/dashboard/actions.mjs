@@ -289,7 +289,7 @@ async function ofManyTasks({ api, step, must, page, ...others }) {
     must((await api.queue("other")).stats.counts.R === number, "they were not moved");
     await hands.go("#/queues/other");
     await hands.press("Change many");
-    await hands.give({ "What to do": "kill", "Put at least so long ago": "1 s" }, "Count them");
+    await hands.give({ "What to do": "kill", "Put at least this long ago": "1 s" }, "Count them");
     await hands.fill({}, "Kill 99,000 tasks", "99,000 tasks killed.");
   });
   for (const queue of ["mass", "beside"]) await api.must("DELETE", `/v1/queues/${queue}`);

@@ -9,10 +9,10 @@ use crate::engine::{Answered, Engine};
 use crate::memory::packed::{Task, Unsaved};
 use crate::memory::share_counts::share_of;
 use crate::memory::slots::{QueueSlot, Slot};
-use crate::operations::arguments::{bad, check_count, check_text, quoted};
-use crate::operations::moving::has_home;
+use crate::operations::arguments::{bad, check_count, check_text};
+use crate::operations::moving::{check_elsewhere, has_home};
 use crate::operations::transfer::begin_anew;
-use crate::operations::within::{Within, not_permitted};
+use crate::operations::within::Within;
 use crate::transition::{Answer, Operation, Standing, answer};
 use pinpriq_proto::command::{Amendment, Bulk, BulkChange, Filter};
 use pinpriq_proto::facts::check_name;
@@ -62,10 +62,7 @@ impl Engine {
         if bulk.change == BulkChange::Redrive
             && let Some(names) = names
         {
-            let mut origins = found.iter().filter_map(|it| self.tasks[it.slot].origin());
-            if origins.any(|origin| !names.matches(&origin.queue)) {
-                return Err(not_permitted("a queue that one of the dead letters comes from"));
-            }
+            self.check_homes(found.iter().map(|it| it.slot), names)?;
         }
         if !bulk.dry {
             for (place, it) in found.into_iter().enumerate() {
@@ -104,10 +101,7 @@ impl Engine {
             BulkChange::Delay(delay) => {
                 self.moment("the delay", delay)?;
             }
-            BulkChange::Move(to) if queue.member.is_none() && queue.name == to => {
-                let name = quoted(to);
-                return Err(bad(format!("the tasks of the queue {name} are there already")));
-            }
+            BulkChange::Move(to) => check_elsewhere(queue, to)?,
             _ => {}
         }
         match filter.state {

@@ -37,10 +37,7 @@ impl Engine {
         if state == StateKind::Taken {
             return Err(bad("no taken task can be moved: snatch it first".to_owned()));
         }
-        if from.member.is_none() && from.name == to {
-            let name = quoted(to);
-            return Err(bad(format!("the tasks of the queue {name} are there already")));
-        }
+        check_elsewhere(from, to)?;
         let Some(from) = self.find_queue(from)? else { return Ok(Some(Reply::Count(0))) };
         let slots = self.oldest(from, state, count, |_| true);
         if slots.is_empty() {
@@ -74,7 +71,7 @@ impl Engine {
         let queue = &self.queues[from];
         let slots = self.oldest(from, StateKind::Ready, count, |task| has_home(queue, task));
         if let Some(names) = names {
-            self.check_homes(&slots, names)?;
+            self.check_homes(slots.iter().copied(), names)?;
         }
         let mut moved = 0;
         for slot in slots {
@@ -114,12 +111,18 @@ impl Engine {
     }
 
     /// Refuses to redrive any of these dead letters if one of them comes from elsewhere.
-    fn check_homes(&self, slots: &[Slot], names: &Within<'_>) -> Result<(), Refusal> {
-        let mut origins = slots.iter().filter_map(|slot| self.tasks[*slot].origin());
-        match origins.find(|origin| !names.matches(&origin.queue)) {
-            Some(_) => Err(not_permitted("a queue that one of the dead letters comes from")),
-            None => Ok(()),
+    pub(crate) fn check_homes(
+        &self,
+        mut slots: impl Iterator<Item = Slot>,
+        names: &Within<'_>,
+    ) -> Result<(), Refusal> {
+        let is_elsewhere = |slot: Slot| {
+            self.tasks[slot].origin().is_some_and(|origin| !names.matches(&origin.queue))
+        };
+        if slots.any(is_elsewhere) {
+            return Err(not_permitted("a queue that one of the dead letters comes from"));
         }
+        Ok(())
     }
 
     /// Returns the oldest tasks of one state that are wanted, by seq, without those whose time is
@@ -198,6 +201,14 @@ impl Engine {
 pub(crate) fn has_home(queue: &Queue, task: &Task) -> bool {
     let own = queue.lane.is_none().then_some(&queue.name);
     task.origin().is_some_and(|origin| own != Some(&origin.queue))
+}
+
+/// Refuses to move tasks to the queue in which they are.
+pub(crate) fn check_elsewhere(from: QueueName<'_>, to: &[u8]) -> Result<(), Refusal> {
+    if from.member.is_none() && from.name == to {
+        return Err(bad(format!("the tasks of the queue {} are there already", quoted(to))));
+    }
+    Ok(())
 }
 
 fn check_moved(count: u32) -> Result<(), Refusal> {

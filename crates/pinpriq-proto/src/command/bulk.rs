@@ -7,6 +7,7 @@ use super::Command;
 use crate::facts::{Destination, Disk, Subject as _};
 use crate::limits::CHANGED_DEFAULT;
 use crate::names::QueueName;
+use crate::request::options::{self, Opt};
 use crate::rights::{Need, Right};
 use crate::task::StateKind;
 use crate::time::Span;
@@ -175,17 +176,22 @@ impl<'a> Bulk<'a> {
 }
 
 impl BulkChange<'_> {
+    /// The option that asks for it.
+    pub(crate) const fn option(&self) -> Opt {
+        match self {
+            Self::Restart => options::RESTART,
+            Self::Cancel => options::CANCEL,
+            Self::Kill => options::KILL,
+            Self::Redrive => options::REDRIVE,
+            Self::Move(_) => options::MOVE,
+            Self::Priority(_) => options::PRIORITY_SET,
+            Self::Delay(_) => options::DELAY_SET,
+        }
+    }
+
     /// The word that asks for it.
     #[must_use]
     pub const fn word(&self) -> &'static str {
-        match self {
-            Self::Restart => "RESTART",
-            Self::Cancel => "CANCEL",
-            Self::Kill => "KILL",
-            Self::Redrive => "REDRIVE",
-            Self::Move(_) => "MOVE",
-            Self::Priority(_) => "PRIORITY",
-            Self::Delay(_) => "DELAY",
-        }
+        self.option().word
     }
 }

@@ -288,6 +288,12 @@ impl Opt {
             (_, Some(value)) => OptionKind::Bytes(value),
         }
     }
+
+    /// Returns the least whole number that it takes.
+    #[must_use]
+    pub fn least(&self) -> u64 {
+        u64::from(*self != FAILURES)
+    }
 }
 
 /// An option with a value.

@@ -372,14 +372,12 @@ impl<'a> Arguments<'a> for BulkChange<'a> {
     }
 
     fn write(&self, to: &mut Writing) {
+        let option = self.option();
         match *self {
-            Self::Restart => to.flag(options::RESTART, true),
-            Self::Cancel => to.flag(options::CANCEL, true),
-            Self::Kill => to.flag(options::KILL, true),
-            Self::Redrive => to.flag(options::REDRIVE, true),
-            Self::Move(queue) => to.option(options::MOVE, Some(queue)),
-            Self::Priority(priority) => to.option(options::PRIORITY_SET, Some(priority)),
-            Self::Delay(delay) => to.option(options::DELAY_SET, Some(delay)),
+            Self::Restart | Self::Cancel | Self::Kill | Self::Redrive => to.flag(option, true),
+            Self::Move(queue) => to.option(option, Some(queue)),
+            Self::Priority(priority) => to.option(option, Some(priority)),
+            Self::Delay(delay) => to.option(option, Some(delay)),
         }
     }
 }

@@ -84,7 +84,7 @@ const FIELDS = [
   { name: "share", label: "Share" },
   { name: "low", label: "Priority from", kind: "number" },
   { name: "high", label: "Priority to", kind: "number" },
-  { name: "older", label: "Put at least so long ago", kind: "span" },
+  { name: "older", label: "Put at least this long ago", kind: "span" },
   { name: "failures", label: "Failures, at least", kind: "number" },
   { name: "header", label: "Header", hint: "Its name." },
   { name: "pattern", label: "Value of the header", hint: "A pattern." },

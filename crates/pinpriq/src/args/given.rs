@@ -12,7 +12,7 @@ use pinpriq_proto::request::options::{Opt, OptionKind};
 use pinpriq_proto::request::table::TABLE;
 use pinpriq_proto::wire::resp::Words;
 
-use super::values::{OrNone, STATES, count, number_in, time_from, time_or_none, wait};
+use super::values::{OrNone, STATES, number_in, time_from, time_or_none, wait};
 use crate::told::TRACE;
 
 /// Flags that are not the word in small letters, with the unit for a length of time.
@@ -205,10 +205,10 @@ pub(super) fn argument(command: &str, option: &'static Opt) -> Arg {
     };
     let arg = match option.kind() {
         OptionKind::Flag => long(arg).action(ArgAction::SetTrue),
-        OptionKind::Number if option.word == "FAILURES" => {
-            named(long(arg), "N").value_parser(sent_as(number_in::<u64>(0..=u64::MAX)))
+        OptionKind::Number => {
+            let parser = number_in::<u64>(option.least()..=u64::MAX);
+            named(long(arg), "N").value_parser(sent_as(parser))
         }
-        OptionKind::Number => named(long(arg), "N").value_parser(sent_as(count)),
         OptionKind::NumberOrNone => {
             named(long(arg), "N|none").value_parser(sent_as(str::parse::<OrNone<i64>>))
         }

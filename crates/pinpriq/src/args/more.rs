@@ -205,8 +205,8 @@ pub(crate) static MORE: &[More] = &[
          what is done. The other options say with which tasks: all of them have to fit. Tasks that \
          somebody is working on are left alone, except by --cancel and --kill.\n\nIt goes through \
          the queue page by page, and tells how many tasks have changed and at how many it has \
-         looked. It counts first, and asks before it changes more than 1,000 tasks. Where nobody \
-         can be asked, --yes is needed. What has changed stays so if a page is refused, as when \
+         looked. It counts first, and asks before it changes more than 1,000 tasks. Without a \
+         terminal, it needs --yes. What has changed stays so if a page is refused, as when \
          the queue to move to is full.",
     ),
     More::of("STATS", Prints::Map, &["stats jobs", "stats --json | jq .present"]),

@@ -269,12 +269,12 @@ impl Names {
     }
 }
 
-/// Formats what has happened to a task.
-/// Where the next page of tasks begins.
+/// Formats where the next page of tasks begins.
 fn more(next: Option<NonZeroU64>) -> String {
     next.map_or_else(String::new, |next| format!(", and more after {next}"))
 }
 
+/// Formats what has happened to a task.
 fn trace(progress: &Progress) -> String {
     let mut text = String::new();
     let Counts { timeouts, releases, buries, kicks } = progress.counts();

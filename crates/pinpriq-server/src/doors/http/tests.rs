@@ -9,13 +9,21 @@ use std::path::Path;
 
 use expect_test::expect_file;
 use pinpriq_proto::request::form::Form;
+use pinpriq_proto::request::options::BULK_CHANGES;
 
 use self::openapi::{chapters, fields_of, flags_of, group, summary};
-use super::api::route::{Body, Does, Own, Route, Word, options_of};
+use super::api::route::{Body, DO, Does, Own, Route, Word, options_of};
 use super::api::table::ROUTES;
 use super::metrics::exposition::PREFIX;
 use super::metrics::table::Chapter::{self, Cluster, Journal, Queues, Requests, Server};
 use super::metrics::table::TABLE;
+
+/// What a bulk change does is one of its options over RESP.
+#[test]
+fn every_bulk_change_can_be_asked_for() {
+    let known = BULK_CHANGES.map(|change| change.word.to_ascii_lowercase()).join("|");
+    assert_eq!(DO.value, Some(&*known));
+}
 
 #[test]
 fn paths_on_the_page_are_those_of_the_door() {

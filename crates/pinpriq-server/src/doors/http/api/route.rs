@@ -224,7 +224,7 @@ const BODY_OR_RESULT: Opt =
     with("BODY", "payload|result", "What the body is: a new payload (the default) or a result");
 
 /// What a bulk change does.
-pub(super) const DO: Opt =
+pub(crate) const DO: Opt =
     with("DO", "restart|cancel|kill|redrive|move|priority|delay", "What is done with each task");
 
 /// Where a bulk change moves tasks.

@@ -4,7 +4,7 @@
 use expect_test::expect_file;
 use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{
-    FAILURES, HEADERS_FORM, LIMIT_OR_NONE, OWN_LIMIT, OWN_RATE, Opt, RATE_OR_NO_RATE,
+    HEADERS_FORM, LIMIT_OR_NONE, OWN_LIMIT, OWN_RATE, Opt, RATE_OR_NO_RATE,
 };
 use pinpriq_proto::request::table::TABLE;
 use serde_json::{Map, Value, json};
@@ -256,11 +256,12 @@ fn parameters(route: &Route) -> Value {
     Value::Array(parameters)
 }
 
-/// Returns what the values of an option are.
+/// Returns what an array of two such values is.
 fn two(item: &Value) -> Value {
     json!({"type": "array", "items": item, "minItems": 2, "maxItems": 2})
 }
 
+/// Returns what the values of an option are.
 pub(super) fn option_schema(option: Opt, in_query: bool) -> Value {
     let or_none = |schema: Value| {
         let none = if in_query {
@@ -276,8 +277,7 @@ pub(super) fn option_schema(option: Opt, in_query: bool) -> Value {
         "ms" if option.word == "WAIT" => json!({"type": "integer", "minimum": -1}),
         "ms" => ms,
         "ms|NONE" => or_none(ms),
-        "n" if option == FAILURES => json!({"type": "integer", "minimum": 0}),
-        "n" => json!({"type": "integer", "minimum": 1}),
+        "n" => json!({"type": "integer", "minimum": option.least()}),
         "low high" => two(&json!({"type": "integer", "format": "int64"})),
         "name pattern" => two(&json!({"type": "string"})),
         OWN_LIMIT => limit_or_word(&["none", "default"]),
