@@ -30,6 +30,10 @@ const CLUSTER_SEEDS: u64 = 40;
 /// The number of requests for each seed that the simulator runs here.
 const OPERATIONS: &str = "700";
 
+/// How many of the last lines are shown that a program says which must pass and does not. Seeds and
+/// steps are among them.
+const LINES_SHOWN: usize = 200;
+
 /// The result of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
@@ -136,11 +140,20 @@ fn judge(
         let Ok(Ok(bytes)) = said.join() else { return broken("cannot be read") };
         text.push_str(&String::from_utf8_lossy(&bytes));
     }
-    match status {
+    let verdict = match status {
         _ if !in_time => broken("hangs"),
         Ok(status) => verdict(status, &text),
         Err(_) => broken("cannot be waited for"),
+    };
+    if bug.is_none() && verdict != Verdict::Passed {
+        println!("{}", last_lines(&text));
     }
+    verdict
+}
+
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(LINES_SHOWN)..].join("\n")
 }
 
 /// Returns what the result of a test program means.
