@@ -9,6 +9,7 @@ use pinpriq_proto::task::TaskId;
 
 /// The first half of every placeholder, which no uuid of a known version has.
 const MARK: [u8; 8] = [0xEE; 8];
+const MARK_TEXT: &[u8] = b"eeeeeeee-eeee-eeee-";
 
 /// The known ids of placeholders.
 #[derive(Clone, Debug, Default)]
@@ -55,12 +56,22 @@ impl Bindings {
     }
 }
 
-/// The number of the task that a placeholder represents.
+/// The number of the task that a placeholder represents. It may be a text by now, in a queue that
+/// takes the ids that it is given.
 #[must_use]
 pub fn number_of(id: &TaskId) -> Option<u64> {
-    let TaskId::Uuid(bytes) = id else { return None };
-    let (mark, number) = bytes.split_at(MARK.len());
-    (mark == MARK).then(|| number.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    match id {
+        TaskId::Uuid(bytes) => {
+            let (mark, number) = bytes.split_at(MARK.len());
+            let number = number.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+            (mark == MARK).then_some(number)
+        }
+        TaskId::Given(text) => {
+            let number = str::from_utf8(text.strip_prefix(MARK_TEXT)?).ok()?;
+            u64::from_str_radix(&number.replacen('-', "", 1), 16).ok()
+        }
+        TaskId::Number(_) => None,
+    }
 }
 
 /// Whether an id is a placeholder.

@@ -366,7 +366,11 @@ impl Model {
     pub fn bind(&mut self, number: u64, id: &TaskId) -> bool {
         let is_right = self.bindings.bind(number, id);
         if self.places.contains_key(&number) && is_placeholder(&self.task(number).id) {
-            self.task_mut(number).id = id.clone();
+            let task = self.task_mut(number);
+            task.id = match task.id {
+                TaskId::Given(_) => TaskId::Given(id.to_string().into_bytes().into()),
+                _ => id.clone(),
+            };
         }
         // It may have gone elsewhere as a dead letter in the call that put it.
         for task in self.homes.values_mut().flat_map(|home| home.tasks.values_mut()) {

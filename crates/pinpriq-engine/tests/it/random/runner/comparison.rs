@@ -190,6 +190,13 @@ impl Runner<'_> {
             }
         }
         records.sort_by_key(|task| task.number);
+        // A slot may put a task that the command moves at once: then its first record is of the
+        // task that it became.
+        for TaskRecord { number, id, .. } in &records {
+            if self.model.awaits_id(*number) {
+                assert!(self.model.bind(*number, id), "the id {id} came twice");
+            }
+        }
         let live = self.model.tasks().filter(|task| self.model.is_live(task.number));
         let mut expected: Vec<TaskRecord> = live.cloned().collect();
         expected.sort_by_key(|task| task.number);
