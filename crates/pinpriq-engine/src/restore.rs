@@ -15,7 +15,7 @@ use pinpriq_proto::change::{Change, Granted, Header, Moved, Place, QueueRecord};
 use pinpriq_proto::limits::TASK_OVERHEAD_BYTES;
 use pinpriq_proto::settings::{Ids, Paused, Settings};
 use pinpriq_proto::stats::Exit;
-use pinpriq_proto::task::{Bytes, Grant, Lease, State, TaskRecord};
+use pinpriq_proto::task::{Bytes, Cancelled, Grant, Lease, State, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 
 impl Engine {
@@ -219,6 +219,15 @@ impl Engine {
         if deadline < earliest {
             lease.deadline = Some(earliest);
             self.mark(slot, Unsaved::Grant);
+        }
+        // Otherwise a second request to stop would end the lease at once.
+        let cancelled = self.tasks[slot].cancelled();
+        let is_before = |own: &Timestamp| *own < earliest;
+        if let Some(cancelled) = cancelled.filter(|it| it.deadline.as_ref().is_some_and(is_before))
+        {
+            let put_off = Cancelled { deadline: Some(earliest), ..cancelled.clone() };
+            self.tasks[slot].set_cancelled(Some(put_off));
+            self.mark(slot, Unsaved::Progress);
         }
     }
 

@@ -181,8 +181,12 @@ impl Model {
             if let State::Taken(lease) = &mut task.progress.state
                 && let Some(deadline) = &mut lease.deadline
             {
-                let least = lease.ttr.unwrap_or(grace).min(grace);
-                *deadline = now.after(least).max(*deadline);
+                let least = now.after(lease.ttr.unwrap_or(grace).min(grace));
+                *deadline = least.max(*deadline);
+                let cancelled = task.progress.trace.as_mut().and_then(|it| it.cancelled.as_mut());
+                if let Some(own) = cancelled.and_then(|it| it.deadline.as_mut()) {
+                    *own = least.max(*own);
+                }
             }
         }
     }
