@@ -223,6 +223,30 @@ def test_buried_put_and_back(client: Client) -> None:
     assert queue.kick_id(last.id) is State.READY
 
 
+def test_history_tells_who_has_tried_a_task(client: Client) -> None:
+    queue = client.queue("tried")
+    queue.create(QueueSettings(history=2))
+    assert queue.show().history == 2
+    put = queue.put("x")
+    for reason in ("one", "two", None):
+        job = queue.take(ttr=60)
+        assert job is not None
+        if reason:
+            job.fail(reason, delay=0)
+        else:
+            job.release()
+    task = queue.get(put.id)
+    assert task is not None
+    assert [(it.how, it.reason) for it in task.history] == [("failed", "two"), ("released", None)]
+    last = task.history[-1]
+    assert last.client is not None
+    assert last.address is not None
+    assert last.address.startswith("127.0.0.1:")
+    assert last.taken_at is not None
+    assert last.ended_at is not None
+    assert task.put_at <= last.taken_at <= last.ended_at
+
+
 def test_release_bury_fail_and_touch(client: Client) -> None:
     queue = client.queue("jobs")
     queue.configure(QueueSettings(attempts=2, dead_letter="{jobs}-dead", backoff=3600))

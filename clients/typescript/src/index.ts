@@ -30,7 +30,7 @@ export type {
   TakeOptions,
 } from "./options.js";
 export { Queue } from "./queue.js";
-export type { Origin, Outcome, Plain, State, StateOrGone } from "./replies.js";
+export type { Attempt, Origin, Outcome, Plain, State, StateOrGone } from "./replies.js";
 export type { TaskMeta } from "./meta.js";
 export { type ScheduleInfo, type ScheduleOptions, Schedules } from "./schedules.js";
 export type { WithResult } from "./results.js";

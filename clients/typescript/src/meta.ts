@@ -1,9 +1,8 @@
 // What the server tells about a task besides its payload. Printed from
 // the server's table of fields by `cargo test -p pinpriq-proto printed`.
 import {
-  numberOf, numberOrNull, type Origin, originOf, type ReplyMap, type State, textOf, textOrNull,
-  isYes, ownNumber,
-  textsOf,
+  type Attempt, attemptsOf, numberOf, numberOrNull, type Origin, originOf, type ReplyMap, type State,
+  textOf, textOrNull, isYes, ownNumber, textsOf,
 } from "./replies.js";
 
 /** What the server knows about a task. Moments are Unix milliseconds. */
@@ -62,6 +61,8 @@ export interface TaskMeta {
   readonly backoffMs: number | "none" | null;
   /** The longest that it waits after a failure, if its put said that. */
   readonly backoffMaxMs: number | null;
+  /** Its last attempts that have ended, oldest first (`GET`). */
+  readonly history: readonly Attempt[];
   /** Where it comes from if it is a dead letter. */
   readonly origin: Origin | null;
 }
@@ -96,6 +97,7 @@ export function metaOf(map: ReplyMap): TaskMeta {
     attemptsMax: ownNumber(map["attempts_max"]),
     backoffMs: ownNumber(map["backoff"]),
     backoffMaxMs: numberOrNull(map["backoff_max"]),
+    history: attemptsOf(map["history"]),
     origin: originOf(map),
   };
 }

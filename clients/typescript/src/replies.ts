@@ -24,6 +24,19 @@ export interface Origin {
   readonly at: number;
 }
 
+/** An attempt of a task that has ended. Moments are Unix milliseconds. */
+export interface Attempt {
+  readonly client: number | null;
+  /** The name of the client that had the task, if it had one. */
+  readonly name: string | null;
+  readonly address: string | null;
+  readonly takenAt: number;
+  readonly endedAt: number;
+  readonly how: "acked" | "released" | "failed" | "buried" | "expired" | "closed" | "snatched";
+  /** Why, if the worker has said that. */
+  readonly reason: string | null;
+}
+
 /** A task as it came. */
 export interface RawTask {
   readonly queue: string;
@@ -212,6 +225,23 @@ function taskOfMap(map: ReplyMap): RawTask {
     result: bytesIfAny(map["result"]),
     meta,
   };
+}
+
+/** Returns attempts. A task that came without them has none. */
+export function attemptsOf(reply: Reply | undefined): Attempt[] {
+  if (!Array.isArray(reply)) return [];
+  return reply.map((item) => {
+    const map = mapOf(item);
+    return {
+      client: numberOrNull(map["client"]),
+      name: textOrNull(map["name"]),
+      address: textOrNull(map["address"]),
+      takenAt: numberOf(map["taken_at"]),
+      endedAt: numberOf(map["ended_at"]),
+      how: textOf(map["how"]) as Attempt["how"],
+      reason: textOrNull(map["reason"]),
+    };
+  });
 }
 
 /** Returns where a dead letter comes from. */

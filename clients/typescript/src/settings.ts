@@ -64,6 +64,8 @@ export interface SettingsChange {
   readonly ageingMs?: number | null;
   /** How many shares have metrics of their own: those with most tasks. */
   readonly shareMetrics?: number | null;
+  /** How many of its last attempts a task keeps, for people to look at. */
+  readonly history?: number;
 }
 
 /**
@@ -107,6 +109,7 @@ export function settingsWords(change: SettingsChange): string[] {
     ["USES", change.uses],
     ["AGEING", change.ageingMs],
     ["SHAREMETRICS", change.shareMetrics],
+    ["HISTORY", change.history],
   ];
   return values.flatMap(([name, value]) => {
     return value === undefined ? [] : [name, value === null ? "none" : String(value)];
@@ -143,6 +146,7 @@ export function settingsOf(map: ReplyMap): Settings {
     uses: textOrNull(map["uses"]),
     ageingMs: numberOrNull(map["ageing"]),
     shareMetrics: numberOrNull(map["sharemetrics"]),
+    history: numberOf(map["history"]),
     paused: textOf(map["paused"]) as Settings["paused"],
     pausedInUntil: numberOrNull(map["paused_in_until"]),
     pausedOutUntil: numberOrNull(map["paused_out_until"]),

@@ -139,6 +139,23 @@ test("unsettled_job_is_released_when_its_block_is_left", async () => {
   assert.equal(await queue.take(), null);
 });
 
+test("history_tells_who_has_tried_a_task", async () => {
+  const queue = client.queue<string>("tried");
+  await queue.create({ history: 2 });
+  const { id } = await queue.put("x");
+  for (const reason of ["one", "two"]) {
+    await (await queue.take())?.fail(reason, { delayMs: 0 });
+  }
+  await (await queue.take())?.release();
+  const meta = (await queue.get(id))?.meta;
+  const [failed, released] = meta?.history ?? [];
+  assert.deepEqual([failed?.how, failed?.reason], ["failed", "two"]);
+  assert.deepEqual([released?.how, released?.reason], ["released", null]);
+  assert.match(released?.address ?? "", /^127\.0\.0\.1:/);
+  assert.ok(released && released.client && released.endedAt >= released.takenAt);
+  assert.deepEqual((await queue.peek())[0]?.meta?.history, []);
+});
+
 test("fail_bury_and_dig_follow_the_settings", async () => {
   const queue = client.queue<string>("{f}");
   await queue.create({ attempts: 2, backoffMs: 60_000, deadLetter: "{f}-dead" });

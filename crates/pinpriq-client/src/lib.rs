@@ -98,7 +98,7 @@ pub use job::Job;
 pub use name::Name;
 pub use options::{BadAddress, Options};
 pub use queue::{Bulk, Change, Changed, End, Ended, Order, Put, PutDone, Queue, Release, Take};
-pub use task::{Origin, Own, State, Task};
+pub use task::{Attempt, Origin, Own, State, Task};
 pub use topic::{Publish, Topic};
 pub use worker::{Event, Failure, Happening, Outcome, Returned, Worker, stop_signal};
 

@@ -80,6 +80,26 @@ pub struct Origin {
     pub moved_at: SystemTime,
 }
 
+/// An attempt of a task that has ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Attempt {
+    /// The number of the connection that took the task.
+    pub client: Option<u64>,
+    /// The name of that client, if it had one.
+    pub name: Option<String>,
+    /// Where it came from, if that is known.
+    pub address: Option<String>,
+    /// When the task was taken.
+    pub taken_at: SystemTime,
+    /// When the attempt has ended.
+    pub ended_at: SystemTime,
+    /// How: `acked`, `released`, `failed`, `buried`, `expired`, `closed` or `snatched`.
+    pub how: String,
+    /// Why, if the worker has said that.
+    pub reason: Option<String>,
+}
+
 impl Task {
     /// Returns the payload as text, or says where it is not UTF-8.
     pub fn text(&self) -> Result<&str, std::str::Utf8Error> {
@@ -155,6 +175,22 @@ impl Map<'_> {
         let pairs = self.0.field(name)?.pairs()?;
         let text = |key: &Value| Some(String::from_utf8_lossy(key.as_bytes()?).into_owned());
         pairs.map(|(key, value)| Some((text(key)?, Name::from(value.as_bytes()?)))).collect()
+    }
+
+    fn attempts(&self, name: &str) -> Option<Vec<Attempt>> {
+        let attempt = |item: &Value| {
+            let map = Map(item);
+            Some(Attempt {
+                client: map.number("client"),
+                name: map.text("name"),
+                address: map.text("address"),
+                taken_at: map.moment("taken_at")?,
+                ended_at: map.moment("ended_at")?,
+                how: map.text("how")?,
+                reason: map.text("reason"),
+            })
+        };
+        self.0.field(name)?.elements()?.iter().map(attempt).collect()
     }
 
     fn origin(&self) -> Option<Origin> {

@@ -23,7 +23,7 @@ use pinpriq_proto::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
 use pinpriq_proto::settings::Ids;
 use pinpriq_proto::shares::ShareRules;
 use pinpriq_proto::stats::Counters;
-use pinpriq_proto::task::{Lease, StateKind, TaskId};
+use pinpriq_proto::task::{Lease, StateKind, TaskId, history};
 use pinpriq_proto::unique::WindowRecord;
 
 impl Engine {
@@ -139,6 +139,17 @@ impl Engine {
         assert!(
             task.result().is_none() || task.kind().is_finished(),
             "task {number} has a result, so it is finished"
+        );
+        let attempts = task.history().map_or(&[][..], |attempts| attempts);
+        let are_over = history::ended(attempts).iter().all(|attempt| attempt.end.is_some());
+        assert!(are_over, "only the last attempt of task {number} may be under way");
+        assert!(
+            is_taken || !task.has_open_attempt(),
+            "an attempt of task {number} is under way, so it is taken"
+        );
+        assert!(
+            task.history().is_none_or(|attempts| !attempts.is_empty()),
+            "the history of task {number} says something"
         );
         assert!(
             task.checkpoint().is_none_or(|checkpoint| !checkpoint.is_empty()),

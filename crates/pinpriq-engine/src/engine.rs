@@ -38,6 +38,7 @@ use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::room::{Room, Shortage};
 use pinpriq_proto::schedule::{Calendars, EveryOnly};
 use pinpriq_proto::stats::Counters;
+use pinpriq_proto::task::history::Clients;
 use pinpriq_proto::task::{Bytes, ClientId, Farewell, RequestId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 
@@ -75,6 +76,8 @@ pub struct Engine {
     pub(crate) named_limits: NamedLimits,
     /// Computes the slots of schedules.
     pub(crate) calendars: Arc<dyn Calendars>,
+    /// Knows who the clients are, if somebody does.
+    pub(crate) clients: Option<Arc<dyn Clients>>,
     /// For which account tasks were put.
     pub(crate) accounts: Accounts,
     /// Tasks of emptied queues whose memory has not been freed yet.
@@ -154,6 +157,7 @@ impl Engine {
             own_shares: OwnShares::default(),
             named_limits: NamedLimits::default(),
             calendars: Arc::new(EveryOnly),
+            clients: None,
             accounts: Accounts::default(),
             discarded: VecDeque::new(),
             tallied: BTreeSet::new(),
@@ -180,6 +184,18 @@ impl Engine {
     /// schedules with a fixed distance are known.
     pub fn set_calendars(&mut self, calendars: Arc<dyn Calendars>) {
         self.calendars = calendars;
+    }
+
+    /// Sets what knows who the clients are. Without it, attempts are noted by the number of their
+    /// client alone.
+    pub fn set_clients(&mut self, clients: Arc<dyn Clients>) {
+        self.clients = Some(clients);
+    }
+
+    /// What knows who the clients are.
+    #[must_use]
+    pub const fn clients(&self) -> Option<&Arc<dyn Clients>> {
+        self.clients.as_ref()
     }
 
     /// Lets every lease with a TTR go on for a while after [`Engine::start`]: at least for its TTR

@@ -20,6 +20,7 @@ pub(crate) mod fail;
 pub(crate) mod find;
 pub(crate) mod gates;
 mod held;
+pub(crate) mod history;
 pub(crate) mod ids;
 mod import;
 mod kick;

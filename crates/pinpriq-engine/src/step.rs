@@ -12,6 +12,7 @@ use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::ageing::number_of;
 use crate::operations::fail::Failure;
+use crate::operations::history::close_attempt;
 use crate::operations::progress::forget_the_way;
 use crate::operations::recall::leave_unstarted;
 use crate::operations::turns::leave_turns;
@@ -121,6 +122,10 @@ impl Engine {
         if from.is_finished() && !to.is_finished() {
             task.set_result(None);
         }
+        if from == StateKind::Taken && task.has_open_attempt() {
+            self.end_attempt(slot, operation);
+        }
+        let task = &mut self.tasks[slot];
         assert!(
             permits(operation, Some(from), Some(to)),
             "{operation:?} cannot move task {} from {from:?} to {to:?}",
@@ -277,6 +282,10 @@ impl Engine {
         }
         task.renew(number, id, to, epoch);
         change(&mut task);
+        if task.has_open_attempt() {
+            let most = self.queues[from].settings.history;
+            close_attempt(&mut task, self.now, operation, most);
+        }
         if let Some(id) = renamed {
             let name = self.queues[to].name.clone();
             self.endings.note_became((name, id), task.reason().cloned());

@@ -15,6 +15,7 @@ use crate::assign::Assign;
 use crate::limits::ATTEMPTS_MAX;
 use crate::schedule::Scheduled;
 use crate::settings::Rate;
+use crate::task::history::{self, Attempt};
 use crate::task::{
     Burial, Bytes, COST_USUAL, ClientId, Grant, Lease, Origin, Receipt, Retries, State, StateKind,
     TaskId, TaskRecord,
@@ -88,6 +89,8 @@ pub enum FieldKind {
     NumberOrNone,
     /// A duration, or none where that is said.
     SpanOrNone,
+    /// Attempts, whose fields are those of [`told::ATTEMPT`].
+    Attempts,
 }
 
 /// What replies have a field.
@@ -97,6 +100,8 @@ pub enum Shown {
     Always,
     /// Those that can hand a task over. `GET` leaves it out.
     Handed,
+    /// `GET` alone.
+    Asked,
     /// None: it is only exported.
     Never,
 }
@@ -128,6 +133,8 @@ pub enum Value<'a> {
     Headers(&'a [u8]),
     /// Of [`FieldKind::Truth`].
     Truth(bool),
+    /// Of [`FieldKind::Attempts`].
+    Attempts(&'a [Attempt]),
     /// None, where that is said.
     None,
     /// A rate, which nothing about a task is.
@@ -150,7 +157,7 @@ pub struct Seen<'s> {
 }
 
 /// All fields of a task: first those of replies, in their order, then those that are only exported.
-pub static TASK: [Field; 50] = [
+pub static TASK: [Field; 51] = [
     Field::of("queue", FieldKind::Bytes, "name; for a task in a lane the topic", |it| {
         Value::Bytes(&it.task.queue)
     })
@@ -483,6 +490,20 @@ pub static TASK: [Field; 50] = [
         draft.change_retries(|retries| retries.backoff_max = value.span());
     })
     .carried_as("backoff_max_ms"),
+    Field::of(
+        "history",
+        FieldKind::Attempts,
+        "its last attempts that have ended, oldest first (`GET`)",
+        |it| Value::Attempts(history::ended(it.task.progress.history())),
+    )
+    .always()
+    .shown(Shown::Asked)
+    .carried(40, |draft, value| {
+        let attempts = value.attempts();
+        draft.check_history(attempts);
+        draft.trace.history = (!attempts.is_empty()).then(|| attempts.into());
+    })
+    .usually(Value::Attempts(&[])),
     Field::of("burial", FieldKind::Number, "its place among those that are buried", |it| match it
         .task
         .progress
@@ -665,6 +686,10 @@ impl Value<'_> {
 
     fn headers(&self) -> Option<&[u8]> {
         if let Self::Headers(headers) = self { Some(headers) } else { None }
+    }
+
+    fn attempts(&self) -> &[Attempt] {
+        if let Self::Attempts(attempts) = self { attempts } else { &[] }
     }
 
     fn id(&self) -> Option<&TaskId> {

@@ -46,6 +46,18 @@ pub const REASON_BYTES_MAX: usize = 1_024;
 /// The longest text that a holder gives for the progress of its task, in bytes.
 pub const PROGRESS_BYTES_MAX: usize = 256;
 
+/// The most attempts that a task keeps after their end.
+pub const HISTORY_MAX: u8 = 20;
+
+/// What an attempt of a task counts, in bytes, without its texts.
+pub const ATTEMPT_OVERHEAD_BYTES: usize = 128;
+
+/// The most bytes that are kept of the reason of an attempt.
+pub const ATTEMPT_REASON_BYTES_MAX: usize = 200;
+
+/// The most bytes of the address of an attempt.
+pub const ATTEMPT_ADDRESS_BYTES_MAX: usize = 64;
+
 /// The largest checkpoint of a task, in bytes.
 pub const CHECKPOINT_BYTES_MAX: usize = 65_536;
 

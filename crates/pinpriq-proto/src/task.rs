@@ -13,8 +13,10 @@ use crate::schedule::Scheduled;
 use crate::time::{Span, Timestamp};
 
 pub mod headers;
+pub mod history;
 mod terms;
 
+use self::history::History;
 pub use self::terms::{COST_USUAL, Extras, GivenTerms, Holds, Retries, Terms};
 
 /// Opaque bytes, shared and never changed: payloads, keys and names.
@@ -269,6 +271,8 @@ pub struct Trace {
     pub checkpoint: Option<Bytes>,
     /// What has come of the work, for a finished task.
     pub result: Option<Bytes>,
+    /// Its last attempts, if its queue notes them. They are not none.
+    pub history: Option<History>,
 }
 
 /// What is known of a taken task that was cancelled.
@@ -576,12 +580,13 @@ impl Progress {
         self.trace.as_ref()?.result.as_ref()
     }
 
-    /// The bytes of its checkpoint and its result.
+    /// The bytes of its checkpoint, its result and its attempts.
     #[must_use]
     #[inline]
     pub fn told_bytes(&self) -> usize {
         let Some(trace) = &self.trace else { return 0 };
-        [&trace.checkpoint, &trace.result].into_iter().flatten().map(|told| told.len()).sum()
+        let told = [&trace.checkpoint, &trace.result].into_iter().flatten();
+        told.map(|told| told.len()).sum::<usize>() + history::bytes(self.history())
     }
 
     /// The bytes of its checkpoint.
@@ -647,6 +652,7 @@ impl Trace {
         progress_text: None,
         checkpoint: None,
         result: None,
+        history: None,
     };
 
     /// The trace with this delay and these counts, or none if they say nothing.
@@ -661,10 +667,11 @@ impl Trace {
     #[inline]
     pub fn kept(self) -> Option<Box<Self>> {
         let Self { delay, counts, is_held, aged, ref cancelled, .. } = self;
-        let Self { ref progress_text, ref checkpoint, ref result, .. } = self;
+        let Self { ref progress_text, ref checkpoint, ref result, ref history, .. } = self;
         let is_any = !delay.is_zero() || !counts.are_none() || is_held || !aged.is_none();
         let is_on_its_way = cancelled.is_some() || progress_text.is_some() || checkpoint.is_some();
-        (is_any || is_on_its_way || result.is_some()).then(|| Box::new(self))
+        let is_known = is_any || is_on_its_way || result.is_some() || history.is_some();
+        is_known.then(|| Box::new(self))
     }
 }
 

@@ -139,6 +139,11 @@ export const SETTINGS = [
     kind: "number",
     hint: "How many shares have metrics of their own: those with most tasks.",
   },
+  {
+    name: "history",
+    kind: "number",
+    hint: "How many of its last attempts a task keeps, for people to look at.",
+  },
 ];
 
 export const FIELDS = [
@@ -179,4 +184,5 @@ export const FIELDS = [
   { name: "attempts_max", kind: "number" },
   { name: "backoff", kind: "span" },
   { name: "backoff_max", kind: "span" },
+  { name: "history", kind: "attempts" },
 ];

@@ -19,6 +19,7 @@ use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::schedule::Calendars;
 use pinpriq_proto::shares::SharesLook;
 use pinpriq_proto::survey::{IsInUse, QueueNews};
+use pinpriq_proto::task::history::Clients;
 use pinpriq_proto::task::{
     Away, Bytes, ClientId, Farewell, RequestId, StateKind, payload_checksum,
 };
@@ -546,6 +547,11 @@ impl Durable {
     #[must_use]
     pub const fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// See [`Engine::set_clients`].
+    pub fn set_clients(&mut self, clients: Arc<dyn Clients>) {
+        self.engine.set_clients(clients);
     }
 
     /// See [`Engine::charge`].

@@ -21,6 +21,7 @@ mod disk_room;
 mod endings;
 mod failure;
 mod gate;
+mod history;
 mod hold;
 mod limits;
 mod line;
@@ -58,6 +59,7 @@ use pinpriq_proto::room::Room;
 use pinpriq_proto::schedule::{Calendars, EveryOnly};
 use pinpriq_proto::settings::{Paused, Settings};
 use pinpriq_proto::shares::ShareRecord;
+use pinpriq_proto::task::history::{Clients, How};
 use pinpriq_proto::task::{Burial, Bytes, ClientId, LaneName, RequestId, StateKind, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
@@ -180,6 +182,10 @@ pub struct Model {
     /// The limits that several places use together, by number.
     pub named_limits: BTreeMap<u64, NamedLimit>,
     calendars: Arc<dyn Calendars>,
+    /// Knows who the clients are.
+    clients: Option<Arc<dyn Clients>>,
+    /// How an attempt ends that ends now.
+    how: How,
     takers: Vec<Taker>,
     awaiters: Vec<Awaiter>,
     putters: Vec<Putter>,
@@ -234,6 +240,8 @@ impl Model {
             own_shares: BTreeMap::new(),
             named_limits: BTreeMap::new(),
             calendars: Arc::new(EveryOnly),
+            clients: None,
+            how: How::Released,
             takers: Vec::new(),
             awaiters: Vec::new(),
             putters: Vec::new(),

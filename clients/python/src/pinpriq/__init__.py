@@ -44,6 +44,7 @@ from .errors import (
     WrongState,
 )
 from .replies import (
+    Attempt,
     Awaited,
     Changed,
     Explanation,
@@ -75,6 +76,7 @@ from .worker import Bury, Event, GiveBack, Retry, Worker
 __version__ = "0.1.0"
 
 __all__ = [
+    "Attempt",
     "Aborted",
     "AsyncClient",
     "AsyncJob",

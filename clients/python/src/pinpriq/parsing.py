@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from .errors import Refused, is_refusal, refusal_from
 from .replies import (
+    Attempt,
     Awaited,
     Explanation,
     Lease,
@@ -98,6 +99,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
         lambda reply: text(reply) if isinstance(reply, bytes) else span_of(reply)
     ),
     "dict[str, str]": texts,
+    "tuple[Attempt, ...]": lambda reply: tuple(record(Attempt, mapping(it)) for it in reply or ()),
     "bool": lambda reply: text(reply) in ("yes", "on"),
 }
 

@@ -88,6 +88,23 @@ class Origin:
 
 
 @dataclass(frozen=True)
+class Attempt:
+    """An attempt of a task that has ended.
+
+    `how` is `acked`, `released`, `failed`, `buried`, `expired`, `closed` or `snatched`. `name` and
+    `address` are those of the client that had the task, as far as they are known.
+    """
+
+    client: int | None
+    name: str | None
+    address: str | None
+    taken_at: datetime | None
+    ended_at: datetime | None
+    how: str
+    reason: str | None
+
+
+@dataclass(frozen=True)
 class Awaited(WithResult):
     """How a task that was awaited ended, its state, and as `result` what came of the work."""
 

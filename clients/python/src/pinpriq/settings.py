@@ -76,6 +76,8 @@ class QueueSettings:
     ageing: Span | Literal["none"] | None = None
     #: How many shares have metrics of their own: those with most tasks.
     share_metrics: int | Literal["none"] | None = None
+    #: How many of its last attempts a task keeps, for people to look at.
+    history: int | None = None
 
     def words(self) -> Words:
         """Return the settings as the words of a request."""
@@ -107,6 +109,7 @@ class QueueSettings:
         words.option("USES", self.uses)
         words.span("AGEING", self.ageing)
         words.option("SHAREMETRICS", self.share_metrics)
+        words.option("HISTORY", self.history)
         return words
 
 
@@ -141,6 +144,7 @@ class QueueShown:
     uses: str | None
     ageing: float | None
     share_metrics: int | None
+    history: int
     #: Which sides are paused.
     paused: str
     #: When the pause of puts ends.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from .replies import Origin, State
+from .replies import Attempt, Origin, State
 
 
 @dataclass(frozen=True)
@@ -87,5 +87,7 @@ class Task:
     backoff: float | Literal["none"] | None = None
     #: The longest that it waits after a failure, if its put said that.
     backoff_max: float | None = None
+    #: Its last attempts that have ended, oldest first (GET).
+    history: tuple[Attempt, ...] = ()
     #: Where a dead letter comes from.
     origin: Origin | None = None

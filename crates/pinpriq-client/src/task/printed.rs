@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use pinpriq_proto::wire::resp::Value;
 
-use super::{Map, Origin, Own, State};
+use super::{Attempt, Map, Origin, Own, State};
 use crate::name::Name;
 
 /// A task, and all that the server tells about it.
@@ -77,6 +77,8 @@ pub struct Task {
     pub backoff: Option<Own<std::time::Duration>>,
     /// The longest that it waits after a failure, if its put said that.
     pub backoff_max: Option<std::time::Duration>,
+    /// Its last attempts that have ended, oldest first (`GET`).
+    pub history: Vec<Attempt>,
     /// Where a dead letter comes from.
     pub origin: Option<Origin>,
 }
@@ -118,6 +120,7 @@ impl Task {
             attempts_max: map.own_number("attempts_max"),
             backoff: map.own_span("backoff"),
             backoff_max: map.span("backoff_max"),
+            history: map.attempts("history").unwrap_or_default(),
             origin: map.origin(),
         })
     }

@@ -17,6 +17,7 @@ use crate::memory::ranked::Rank;
 use crate::memory::slots::QueueSlot;
 use pinpriq_proto::change::{Change, Granted, Moved, Place, Publication};
 use pinpriq_proto::limits::NARROW_PAYLOAD_BYTES_MAX;
+use pinpriq_proto::task::history;
 use pinpriq_proto::task::{
     Aged, Away, Bytes, COST_USUAL, Counts, LaneName, Lease, Past, Progress, State, StateKind,
     TaskId, TaskRecord, Terms, Trace,
@@ -590,6 +591,11 @@ impl Task {
     /// The length of the payload in bytes if it was left in the store, or else 0.
     pub(crate) fn away_bytes(&self) -> u64 {
         if self.has(PAYLOAD_AWAY) { self.payload_bytes() as u64 } else { 0 }
+    }
+
+    /// The bytes that its attempts count.
+    pub(crate) fn history_bytes(&self) -> u64 {
+        self.history().map_or(0, |attempts| history::bytes(attempts) as u64)
     }
 
     /// The length of its checkpoint.

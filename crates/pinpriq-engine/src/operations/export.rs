@@ -122,15 +122,15 @@ impl Engine {
                 continue;
             }
             let task = &self.tasks[slot];
-            let told = [task.checkpoint(), task.result()].into_iter().flatten();
-            page.bytes += task.payload_bytes() + told.map(|told| told.len()).sum::<usize>();
+            let mut record = self.tasks.record(slot, queue.names());
+            // Leases are not exported, and nor is what goes with them.
+            record.progress.forget_text();
+            record.progress.forget_open_attempt();
+            page.bytes += task.payload_bytes() + record.progress.told_bytes();
             let window = self.windows.one(task.number()).map(|window| window.record.until);
             let until = window.filter(|until| *until > self.now);
             page.exported.ends.extend(until.map(|until| (task.number(), until)));
-            let mut record = self.tasks.record(slot, queue.names());
             self.show_ageing(task.queue, &mut record);
-            // Leases are not exported, and nor is what goes with them.
-            record.progress.forget_text();
             page.exported.tasks.push(record);
         }
         None

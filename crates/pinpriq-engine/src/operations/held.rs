@@ -271,6 +271,7 @@ impl Engine {
             (None, None) => current,
         };
         let now = self.now;
+        let is_first = self.tasks[slot].lease().is_some_and(Lease::is_unstarted);
         self.amend(slot, Unsaved::Progress, |task| match task.lease_mut() {
             Some(lease) => {
                 lease.start(now);
@@ -278,6 +279,9 @@ impl Engine {
             }
             None => task.set_expires_at(Some(moved)),
         });
+        if is_first {
+            self.begin_attempt(slot);
+        }
         Ok(Some(Reply::Deadline(Some(moved))))
     }
 

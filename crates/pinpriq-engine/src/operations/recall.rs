@@ -17,7 +17,7 @@ use crate::operations::take::Want;
 use crate::transition::Operation;
 use pinpriq_proto::command::{Held, HeldBy, QueueName, Selection, TakeMode};
 use pinpriq_proto::reply::{Notice, Output, Refusal, Reply};
-use pinpriq_proto::task::{ClientId, Receipt, State};
+use pinpriq_proto::task::{ClientId, Lease, Receipt, State};
 
 impl Engine {
     pub(crate) fn start_task(
@@ -46,11 +46,15 @@ impl Engine {
     /// Begins the lease of a task anew, as one that was started.
     pub(crate) fn begin_lease(&mut self, slot: Slot) {
         let now = self.now;
+        let is_first = self.tasks[slot].lease().is_some_and(Lease::is_unstarted);
         self.amend(slot, Unsaved::Grant, |task| {
             if let Some(lease) = task.lease_mut() {
                 lease.start(now);
             }
         });
+        if is_first {
+            self.begin_attempt(slot);
+        }
     }
 
     /// Returns a consumer behind all others if a task of a queue is more urgent than one that was

@@ -333,6 +333,7 @@ impl Engine {
                         task.set_attempts(attempts);
                         State::Taken(lease)
                     });
+                    self.begin_attempt(slot);
                 }
                 if can_shut {
                     self.count_taken(queue);

@@ -161,7 +161,7 @@ impl Engine {
         }
         let former = task.own_bytes() + task.away_bytes();
         let bytes = put.payload.len() + put.terms.bytes();
-        let texts = task.reason_bytes() + task.checkpoint_bytes();
+        let texts = task.reason_bytes() + task.checkpoint_bytes() + task.history_bytes();
         let replaced = task.content_bytes() + task.extras_bytes() + texts;
         let current = former - replaced + bytes as u64;
         let is_new = unique.window.is_some() && self.windows.one(task.number()).is_none();
@@ -187,6 +187,7 @@ impl Engine {
             task.set_failures(0);
             task.set_reason(None);
             task.set_checkpoint(None);
+            task.set_history(None);
             state
         });
         let number = self.tasks[slot].number();

@@ -19,6 +19,7 @@ mod words;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
 
 use pinpriq_engine::Engine;
 use pinpriq_proto::carried::Carried;
@@ -26,7 +27,10 @@ use pinpriq_proto::change::{Change, Header};
 use pinpriq_proto::command::Command;
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
-use pinpriq_proto::task::{ClientId, Farewell, Grant, Receipt, RequestId, State, TaskRecord};
+use pinpriq_proto::task::history::{Clients, Contact};
+use pinpriq_proto::task::{
+    Bytes, ClientId, Farewell, Grant, Receipt, RequestId, State, TaskRecord,
+};
 use pinpriq_proto::time::{Span, Timestamp};
 
 use render::Names;
@@ -74,6 +78,7 @@ struct Stage {
     now: u64,
     last_request: u64,
     names: Names,
+    clients: Arc<Named>,
     /// The tasks that each client popped last.
     popped: BTreeMap<ClientId, Vec<TaskRecord>>,
     /// Every change until now, for a restart.
@@ -81,6 +86,17 @@ struct Stage {
     /// The number of changes that have not been shown.
     fresh: usize,
     lines: Vec<String>,
+}
+
+/// The names of all clients of a script.
+#[derive(Debug, Default)]
+struct Named(Mutex<BTreeMap<ClientId, String>>);
+
+impl Clients for Named {
+    fn contact(&self, client: ClientId) -> Option<Contact> {
+        let name = self.0.lock().unwrap().get(&client)?.clone().into_bytes().into();
+        Some(Contact { name, address: Bytes::default() })
+    }
 }
 
 impl Stage {
@@ -95,6 +111,7 @@ impl Stage {
             now: 0,
             last_request: 0,
             names: Names::default(),
+            clients: Arc::default(),
             popped: BTreeMap::new(),
             journal: Vec::new(),
             fresh: 0,
@@ -122,6 +139,7 @@ impl Stage {
     /// Carries out one line.
     fn act(&mut self, moment: u64, client: &str, mut words: Words) {
         let id = self.names.client(client);
+        self.clients.0.lock().unwrap().insert(id, client.to_owned());
         let now = Timestamp::from_ms(moment);
         let request = RequestId(self.last_request + 1);
         match words.peek().as_str() {
@@ -181,6 +199,7 @@ impl Stage {
 
     fn start(&mut self) {
         if !self.started {
+            self.engine.set_clients(self.clients.clone());
             self.engine.start(Timestamp::ZERO, self.incarnation, Header::default());
             self.started = true;
         }
@@ -199,6 +218,7 @@ impl Stage {
         if let Some(carried) = self.carried.take() {
             engine.set_carried(carried);
         }
+        engine.set_clients(self.clients.clone());
         engine.start(now, self.incarnation, header);
         self.engine = engine;
         self.engine.take_changes(&mut self.journal);

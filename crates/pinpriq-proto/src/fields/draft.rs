@@ -1,7 +1,11 @@
 //! A task of a record that is being read. What each field means is in the table.
 
 use super::{Value, Wrong};
-use crate::limits::BACKOFF_MS_MAX;
+use crate::limits::{
+    ATTEMPT_ADDRESS_BYTES_MAX, ATTEMPT_REASON_BYTES_MAX, BACKOFF_MS_MAX, HISTORY_MAX,
+    NAME_BYTES_MAX,
+};
+use crate::task::history::Attempt;
 use crate::task::{
     Bytes, Origin, Past, Progress, Retries, State, StateKind, TaskId, TaskRecord, Terms, Trace,
 };
@@ -56,6 +60,25 @@ impl Draft {
     pub(super) fn check_wait(&mut self, name: &str, wait: Option<Span>) {
         if wait.is_some_and(|wait| !Retries::can_be_backoff(wait)) {
             self.refuse(format!("'{name}' is a number from 1 to {BACKOFF_MS_MAX}, or null"));
+        }
+    }
+
+    /// Refuses attempts that no task can have.
+    pub(super) fn check_history(&mut self, attempts: &[Attempt]) {
+        if attempts.len() > usize::from(HISTORY_MAX) {
+            self.refuse(format!("'history' has at most {HISTORY_MAX} attempts"));
+        }
+        for Attempt { contact, end, .. } in attempts {
+            let reason = end.as_ref().and_then(|end| end.reason.as_ref());
+            for (name, text, most) in [
+                ("name", Some(&contact.name), NAME_BYTES_MAX),
+                ("address", Some(&contact.address), ATTEMPT_ADDRESS_BYTES_MAX),
+                ("reason", reason, ATTEMPT_REASON_BYTES_MAX),
+            ] {
+                if text.is_some_and(|text| text.len() > most) {
+                    self.refuse(format!("the '{name}' of an attempt has at most {most} bytes"));
+                }
+            }
         }
     }
 

@@ -11,6 +11,7 @@ use crate::named_limits::LimitShown;
 use crate::schedule::{Recurrence, ShownSchedule};
 use crate::shares::{Own, ShareShown};
 use crate::task::Bytes;
+use crate::task::history::{Attempt, How};
 
 /// A field.
 pub struct Told<S> {
@@ -56,10 +57,7 @@ pub static LEASE: [Told<LeaseShown>; 10] = [
     Told::of("member", FieldKind::Bytes, |it, _| bytes(it.member.as_ref())),
     Told::of("id", FieldKind::Id, |it, _| Value::Id(&it.id)),
     Told::of("client", FieldKind::Number, |_, holder| number(holder.client)),
-    Told::of("name", FieldKind::Bytes, |_, holder| match &*holder.name {
-        [] => Value::Missing,
-        name => Value::Bytes(name),
-    }),
+    Told::of("name", FieldKind::Bytes, |_, holder| some_bytes(&holder.name)),
     Told::of("address", FieldKind::Address, |_, holder| {
         holder.address.map_or(Value::Missing, Value::Address)
     }),
@@ -70,6 +68,24 @@ pub static LEASE: [Told<LeaseShown>; 10] = [
     Told::of("since", FieldKind::Moment, |it, _| moment(it.since)),
     Told::of("until", FieldKind::Moment, |it, _| moment(it.until)),
     Told::of("progress", FieldKind::Bytes, |it, _| bytes(it.progress.as_ref())),
+];
+
+/// The fields of an attempt of a task.
+pub static ATTEMPT: [Told<Attempt>; 7] = [
+    Told::of("client", FieldKind::Number, |it, _| number(it.client.map(|client| client.0))),
+    Told::of("name", FieldKind::Bytes, |it, _| some_bytes(&it.contact.name)),
+    Told::of("address", FieldKind::Bytes, |it, _| some_bytes(&it.contact.address)),
+    Told::always("taken_at", FieldKind::Moment, |it, _| Value::Moment(it.taken_at)),
+    Told::of("ended_at", FieldKind::Moment, |it, _| moment(it.end.as_ref().map(|end| end.at))),
+    Told {
+        sort: Sort::Word,
+        ..Told::of("how", FieldKind::Bytes, |it, _| {
+            it.end.as_ref().map_or(Value::Missing, |end| word(How::word(end.how)))
+        })
+    },
+    Told::of("reason", FieldKind::Bytes, |it, _| {
+        bytes(it.end.as_ref().and_then(|end| end.reason.as_ref()))
+    }),
 ];
 
 /// The fields of a member of a topic.
@@ -212,6 +228,11 @@ const fn own_limit(shown: &ShareShown) -> Value<'_> {
 
 fn number(number: Option<u64>) -> Value<'static> {
     number.map_or(Value::Missing, Value::Number)
+}
+
+/// The bytes of what is empty if it is not known.
+fn some_bytes(bytes: &[u8]) -> Value<'_> {
+    if bytes.is_empty() { Value::Missing } else { Value::Bytes(bytes) }
 }
 
 fn cron(shown: &ShownSchedule) -> Option<(&Bytes, Option<&Bytes>)> {

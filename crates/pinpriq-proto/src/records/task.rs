@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::assign::Assign;
 use crate::limits;
 use crate::schedule::Scheduled;
+use crate::task::history::{Attempt, Contact, End, History, How};
 use crate::task::{
     Burial, Bytes, COST_USUAL, Cancelled, ClientId, Counts, GivenTerms, Grant, Holder, Holds,
     LaneName, Lease, Origin, Past, Progress, Retries, State, TaskId, TaskRecord, Terms, Trace,
@@ -72,6 +73,8 @@ const BACKOFF_MAX: u8 = 31;
 
 /// What has come of the work, for a finished task.
 const RESULT: u8 = 32;
+/// The last attempts, oldest first.
+const HISTORY: u8 = 33;
 
 /// What an attribute belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -82,7 +85,7 @@ enum Part {
 }
 
 /// All attributes, in the order in which they are written.
-const ATTRIBUTES: [(u8, Part); 32] = [
+const ATTRIBUTES: [(u8, Part); 33] = [
     (ID, Part::Task),
     (KEY, Part::Terms),
     (TTR, Part::Terms),
@@ -108,6 +111,7 @@ const ATTRIBUTES: [(u8, Part); 32] = [
     (CANCELLED, Part::Progress),
     (CHECKPOINT, Part::Progress),
     (RESULT, Part::Progress),
+    (HISTORY, Part::Progress),
     (ORIGIN, Part::Task),
     (SCHEDULED, Part::Task),
     (UNIQUE, Part::Task),
@@ -291,7 +295,7 @@ impl<'a> Attributes<'a> {
                     progress.reason = Some(Arc::from(reason));
                 }
                 BURIAL | DELAY | COUNTS | HELD | START | AGEING | CANCELLED | CHECKPOINT
-                | RESULT | PROGRESS_TEXT => take_rest(tag, input, progress)?,
+                | RESULT | HISTORY | PROGRESS_TEXT => take_rest(tag, input, progress)?,
                 ORIGIN | SCHEDULED | UNIQUE => take_past(tag, input, &mut found.past)?,
                 SHARED => found.shared = true,
                 _ => match &mut progress.state {
@@ -380,7 +384,7 @@ fn take_rest(tag: u8, input: &mut &[u8], progress: &mut Progress) -> Result<(), 
         RESULT if !progress.state.kind().is_finished() => {
             return Err(Malformed::OutOfRange("result"));
         }
-        HELD | START | AGEING | CANCELLED | CHECKPOINT | RESULT | PROGRESS_TEXT => {
+        HELD | START | AGEING | CANCELLED | CHECKPOINT | RESULT | HISTORY | PROGRESS_TEXT => {
             let mut trace = progress.trace.take().map_or(Trace::NONE, |trace| *trace);
             match tag {
                 HELD => trace.is_held = true,
@@ -391,6 +395,10 @@ fn take_rest(tag: u8, input: &mut &[u8], progress: &mut Progress) -> Result<(), 
                     trace.checkpoint = Some(Arc::from(checkpoint));
                 }
                 RESULT => trace.result = Some(Arc::from(take_bytes(input)?)),
+                HISTORY => {
+                    let is_taken = matches!(progress.state, State::Taken(_));
+                    trace.history = Some(take_history(input, is_taken)?);
+                }
                 PROGRESS_TEXT => {
                     let text = unusual(take_bytes(input)?, &&b""[..], "progress")?;
                     trace.progress_text = Some(Arc::from(text));
@@ -503,6 +511,59 @@ fn put_rest(out: &mut Vec<u8>, progress: &Progress) {
     });
     put_attribute(out, CHECKPOINT, progress.checkpoint(), |out, bytes| put_bytes(out, bytes));
     put_attribute(out, RESULT, progress.result(), |out, bytes| put_bytes(out, bytes));
+    let attempts = Some(progress.history()).filter(|attempts| !attempts.is_empty());
+    put_attribute(out, HISTORY, attempts, put_history);
+}
+
+/// Appends attempts, of which there is at least one.
+fn put_history(out: &mut Vec<u8>, attempts: &[Attempt]) {
+    put_number(out, attempts.len() as u64);
+    for Attempt { client, contact: Contact { name, address }, taken_at, end } in attempts {
+        put_option(out, client.map(|client| client.0), put_number);
+        put_bytes(out, name);
+        put_bytes(out, address);
+        put_moment(out, *taken_at);
+        put_option(out, end.as_ref(), |out, End { at, how, reason }| {
+            put_moment(out, *at);
+            out.push(*how as u8);
+            put_option(out, reason.as_deref(), put_bytes);
+        });
+    }
+}
+
+/// Takes what [`put_history`] appends. Only the last attempt of a taken task may be under way.
+#[cold]
+fn take_history(input: &mut &[u8], is_taken: bool) -> Result<History, Malformed> {
+    let count = unusual(take_small(input, "history")?, &0, "history")?;
+    if count > u32::from(limits::HISTORY_MAX) + 1 {
+        return Err(Malformed::OutOfRange("history"));
+    }
+    let attempts: Result<Vec<Attempt>, Malformed> = (1..=count)
+        .map(|number| {
+            let attempt = take_attempt(input)?;
+            let may_be_open = is_taken && number == count;
+            if attempt.end.is_some() || may_be_open {
+                Ok(attempt)
+            } else {
+                Err(Malformed::OutOfRange("attempt"))
+            }
+        })
+        .collect();
+    Ok(attempts?.into())
+}
+
+fn take_attempt(input: &mut &[u8]) -> Result<Attempt, Malformed> {
+    let client = take_option(input, take_number)?.map(ClientId);
+    let (name, address) = (Arc::from(take_bytes(input)?), Arc::from(take_bytes(input)?));
+    let taken_at = take_moment(input)?;
+    let end = take_option(input, |input| {
+        let at = take_moment(input)?;
+        let how = How::ALL.get(usize::from(take_byte(input)?));
+        let how = *how.ok_or(Malformed::OutOfRange("attempt"))?;
+        let reason = take_option(input, |input| take_bytes(input).map(Arc::from))?;
+        Ok(End { at, how, reason })
+    })?;
+    Ok(Attempt { client, contact: Contact { name, address }, taken_at, end })
 }
 
 #[inline(never)]

@@ -5,10 +5,11 @@
 //! allowed, using these bounds.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use super::value::Field;
 use super::{AfterAck, Ids, Misfit, OnExpiry, Overflow, Ranking, Rate, Value};
-use crate::limits::SETTING_MAX;
+use crate::limits::{HISTORY_MAX, SETTING_MAX};
 use crate::task::Bytes;
 use crate::time::Span;
 
@@ -415,6 +416,16 @@ settings! {
         lanes: Lanes::Default("a topic may have many lanes: they have no metrics of shares"),
         help: "How many shares have metrics of their own: those with most tasks",
     }
+
+    /// How many attempts of a task are noted.
+    history: u8 = 0, HISTORY {
+        tag: 27,
+        kind: SettingKind::Number,
+        least: 0,
+        most: HISTORY_MAX as u64,
+        what: "the number of attempts that are noted",
+        help: "How many of its last attempts a task keeps, for people to look at",
+    }
 }
 
 impl Changes {
@@ -455,7 +466,14 @@ impl Setting {
     /// Whether this is the value that a queue has without a setting.
     #[must_use]
     pub fn is_default(&self, value: Value<'_>) -> bool {
-        (self.read)(&Settings::default()) == value
+        self.usual() == value
+    }
+
+    /// The value that a queue has without a setting.
+    #[must_use]
+    pub fn usual(&self) -> Value<'static> {
+        static USUAL: LazyLock<Settings> = LazyLock::new(Settings::default);
+        (self.read)(&USUAL)
     }
 
     /// Its option on the command line, and that of its duration, if it has words and a duration.

@@ -103,6 +103,20 @@ where
     }
 }
 
+impl Field for u8 {
+    fn value(&self) -> Value<'_> {
+        Value::Number((*self).into())
+    }
+
+    fn of(value: Value<'_>) -> Result<Self, Misfit> {
+        if let Value::Number(number) = value {
+            number.try_into().or(Err(Misfit))
+        } else {
+            Err(Misfit)
+        }
+    }
+}
+
 impl Field for Bytes {
     fn value(&self) -> Value<'_> {
         Value::Bytes(self)

@@ -24,6 +24,7 @@ export async function task(page, route) {
   const buttons = h("span", { class: "group" });
   const gone = h("p", { class: "notice", role: "status", hidden: true });
   const [known, why, body] = [h("div", { class: "card" }), h("div", { class: "card" }), h("div")];
+  const tried = h("div");
   let former = null;
   let bodyOf = null;
 
@@ -58,6 +59,7 @@ export async function task(page, route) {
     if (bodyOf !== mark) fill(body, payload(it));
     bodyOf = mark;
     fill(known, facts(factsOf(it)));
+    fill(tried, attempts(it.history ?? []));
     if (explanation) fill(why, explained(explanation, place, { isOfTask: true }));
     former = it;
   }
@@ -91,7 +93,7 @@ export async function task(page, route) {
       "div",
       { class: "split" },
       section("Payload", body),
-      h("div", null, section("Why it is where it is", why), section("Facts", known)),
+      h("div", null, section("Why it is where it is", why), section("Facts", known), tried),
     ),
   );
   if (!(await refresh())) {
@@ -100,6 +102,21 @@ export async function task(page, route) {
     });
   }
   page.every(EVERY_MS, refresh);
+}
+
+// The last attempts, if the queue notes them and there are any, the newest first.
+function attempts(history) {
+  if (history.length === 0) return [];
+  const row = (it) => {
+    const text = (field) => Name.in(it, field)?.shown;
+    const who = [text("name"), text("address")].filter(Boolean).join(", ");
+    const reason = text("reason");
+    return [
+      `${it.how}${reason ? `: ${reason}` : ""}`,
+      `${moment(it.taken_at)} to ${moment(it.ended_at)}, by ${who || "a client without a name"}`,
+    ];
+  };
+  return section("Attempts", h("div", { class: "card" }, facts(history.toReversed().map(row))));
 }
 
 const when = (at) => at && `${away(at)} (${moment(at)})`;
@@ -117,6 +134,7 @@ const SHOWS = {
 // What else the page shows, or shows in words of its own.
 const SHOWN = [
   ["queue", "member", "id", "payload", "state", "priority", "schedule", "slot", "headers"],
+  ["history"],
   ["client", "client_name", "client_address"],
   ["origin_queue", "origin_id", "origin_put_at", "origin_attempts", "origin_failures", "origin_at"],
 ].flat();

@@ -1,6 +1,7 @@
-//! Who the clients of all shards are, to show with their leases.
+//! Who the clients of all shards are, to show with their leases and to note with their attempts.
 //!
-//! Written when a client comes, takes a name, or goes. Read only for replies that describe a lease.
+//! Written when a client comes, takes a name, or goes. Read only for replies that describe a lease,
+//! and where a queue notes attempts.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -8,6 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pinpriq_proto::fields::Seen;
 use pinpriq_proto::fields::told::Holder;
+use pinpriq_proto::limits::NAME_BYTES_MAX;
+use pinpriq_proto::task::history::{self, Clients};
 use pinpriq_proto::task::{ClientId, TaskRecord};
 
 use crate::clients::about::at_home;
@@ -83,5 +86,13 @@ impl Contacts {
 
     fn known(&self) -> MutexGuard<'_, HashMap<ClientId, Contact>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Clients for Contacts {
+    fn contact(&self, client: ClientId) -> Option<history::Contact> {
+        let Contact { name, address, .. } = self.find(client)?;
+        let name = name.get(..NAME_BYTES_MAX).unwrap_or(&name).into();
+        Some(history::Contact { name, address: address.to_string().into_bytes().into() })
     }
 }

@@ -237,6 +237,7 @@ impl Place {
             post = post.map(Post::with_routes);
         }
         let contacts = common.contacts.clone();
+        durable.set_clients(contacts.clone());
         let tubes = common.beanstalkd.clone();
         durable.keep_figures_while(Arc::new(move |tube| tubes.has(tube)));
         let with_others = (post, contacts.clone());

@@ -14,9 +14,10 @@ use pinpriq_proto::settings::{
     AfterAck, Ids, OnExpiry, Overflow, Pause, Paused, Ranking, Rate, Settings,
 };
 use pinpriq_proto::shares::{Own, ShareRecord, ShareRules};
+use pinpriq_proto::task::history::{Attempt, Contact, End, How};
 use pinpriq_proto::task::{
-    Aged, Burial, Bytes, Cancelled, Counts, Grant, LaneName, Lease, Origin, Past, Progress,
-    Retries, State, TaskId, TaskRecord, Terms, Trace, headers,
+    Aged, Burial, Bytes, Cancelled, ClientId, Counts, Grant, LaneName, Lease, Origin, Past,
+    Progress, Retries, State, TaskId, TaskRecord, Terms, Trace, headers,
 };
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
@@ -57,8 +58,14 @@ fn plain_task() -> TaskRecord {
     }
 }
 
+fn attempt(end: Option<End>) -> Attempt {
+    let contact = Contact { name: text("n"), address: text("a") };
+    Attempt { client: Some(ClientId(300)), contact, taken_at: at(1), end }
+}
+
 /// A task with every attribute.
 fn full_task() -> TaskRecord {
+    let failed = End { at: at(2), how: How::Failed, reason: Some(text("no")) };
     let lease = Lease {
         grant: Grant { incarnation: 2, serial: 300 },
         holder: None,
@@ -96,6 +103,7 @@ fn full_task() -> TaskRecord {
                 progress_text: None,
                 checkpoint: Some(text("c")),
                 result: None,
+                history: Some(vec![attempt(Some(failed)), attempt(None)].into()),
             }
             .kept(),
             state: State::Taken(lease),
@@ -308,18 +316,17 @@ fn the_bytes_are_those_of_the_page() {
         (
             task(full_task()),
             "0f 046a6f6273 8101 e807 01020178 02016b 03b817 140173 15ac02 190401680176 \
-             1dac02 1e00 1f01 \
-             0403 058201 06d00f 0704 080102ac0201882700 0b03 0c026e6f 11ac02 1201020304 16 \
-             1709 18ac02 1a0377687901f02e 1b0163 \
+             1dac02 1e00 1f01 0403 058201 06d00f 0704 080102ac0201882700 \
+             0b03 0c026e6f 11ac02 1201020304 16 1709 18ac02 1a0377687901f02e 1b0163 \
+             2102 01ac02016e01610101020201026e6f 01ac02016e01610100 \
              0d046a6f6273008001e8070403d00f 0e01730105 0f0175 00 0568656c6c6f",
         ),
         (
             task(in_lane(full_task(), 130)),
             "10 8201 8101 e807 01020178 02016b 03b817 140173 15ac02 190401680176 \
-             1dac02 1e00 1f01 0403 058201 \
-             06d00f 0704 \
-             080102ac0201882700 0b03 0c026e6f 11ac02 1201020304 16 1709 18ac02 \
-             1a0377687901f02e 1b0163 \
+             1dac02 1e00 1f01 0403 058201 06d00f 0704 080102ac0201882700 \
+             0b03 0c026e6f 11ac02 1201020304 16 1709 18ac02 1a0377687901f02e 1b0163 \
+             2102 01ac02016e01610101020201026e6f 01ac02016e01610100 \
              0d046a6f6273008001e8070403d00f 0e01730105 0f0175 00 0568656c6c6f",
         ),
         (task(in_lane(shared, 2)), "10 02 01 00 09 00 00"),

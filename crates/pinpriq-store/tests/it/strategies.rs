@@ -11,9 +11,10 @@ use pinpriq_proto::named_limits::{LimitRecord, LimitRules};
 use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence, Scheduled};
 use pinpriq_proto::settings::{Assignment, Paused, Rate, SETTINGS, Settings, Value};
 use pinpriq_proto::shares::{Own, ShareRecord, ShareRules, WEIGHT_MAX};
+use pinpriq_proto::task::history::{Attempt, Contact, End, How};
 use pinpriq_proto::task::{
-    Aged, Burial, Bytes, Cancelled, Counts, Grant, LaneName, Lease, Origin, Past, Progress,
-    Retries, State, TaskId, TaskRecord, Terms, Trace,
+    Aged, Burial, Bytes, Cancelled, ClientId, Counts, Grant, LaneName, Lease, Origin, Past,
+    Progress, Retries, State, TaskId, TaskRecord, Terms, Trace,
 };
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
@@ -81,6 +82,26 @@ fn retries() -> impl Strategy<Value = Retries> {
     })
 }
 
+/// Attempts, of which only the last may be under way.
+fn history() -> impl Strategy<Value = Vec<Attempt>> {
+    let how = (0..How::ALL.len()).prop_map(|place| How::ALL[place]);
+    let end = (moment(), how, option::of(bytes()));
+    let end = end.prop_map(|(at, how, reason)| End { at, how, reason });
+    let attempt = (option::of(any::<u64>().prop_map(ClientId)), bytes(), bytes(), moment(), end);
+    let attempt = attempt.prop_map(|(client, name, address, taken_at, end)| Attempt {
+        client,
+        contact: Contact { name, address },
+        taken_at,
+        end: Some(end),
+    });
+    (vec(attempt, 0..5), any::<bool>()).prop_map(|(mut attempts, is_open)| {
+        if let Some(last) = attempts.last_mut().filter(|_| is_open) {
+            last.end = None;
+        }
+        attempts
+    })
+}
+
 fn progress() -> impl Strategy<Value = Progress> {
     let counts = (any::<u32>(), any::<u32>());
     let events = (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>());
@@ -92,16 +113,18 @@ fn progress() -> impl Strategy<Value = Progress> {
     });
     let cancelled = option::of((bytes(), option::of(moment())));
     let checkpoint = option::of(bytes().prop_filter("it says something", |it| !it.is_empty()));
-    let on_its_way = (cancelled, checkpoint, option::of(bytes()));
+    let on_its_way = (cancelled, checkpoint, option::of(bytes()), history());
     let rest = (counts, option::of(bytes()), trace, on_its_way, state());
     (option::of(any::<i64>()), any::<u64>(), option::of(moment()), rest).prop_map(
         |(priority, seq, expires_at, ((attempts, failures), reason, trace, on_its_way, state))| {
-            let (cancelled, checkpoint, result) = on_its_way;
+            let (cancelled, checkpoint, result, mut noted) = on_its_way;
+            noted.retain(|it| it.end.is_some() || matches!(state, State::Taken(_)));
+            let history = (!noted.is_empty()).then(|| noted.into());
             let result = result.filter(|_| state.kind().is_finished());
             let cancelled = cancelled.filter(|_| matches!(state, State::Taken(_)));
             let cancelled = cancelled.map(|(reason, deadline)| Cancelled { reason, deadline });
             let trace = trace.unwrap_or(Trace::NONE);
-            let trace = Trace { cancelled, checkpoint, result, ..trace }.kept();
+            let trace = Trace { cancelled, checkpoint, result, history, ..trace }.kept();
             Progress { priority, seq, expires_at, attempts, failures, reason, trace, state }
         },
     )

@@ -8,6 +8,7 @@ use pinpriq_proto::settings::{Ranking, Settings};
 use pinpriq_proto::task::{Aged, State, TaskRecord, Trace};
 use pinpriq_proto::time::{Span, Timestamp};
 
+use super::history::forget_open_attempt;
 use super::turns::trace_of;
 use super::{Home, Model, Place};
 
@@ -97,6 +98,7 @@ impl Home {
         let ageing = aged.ageing.or_else(|| self.own_ageing(self.settings.ageing_usual));
         age(&mut task, Aged { ageing, ..aged });
         task.progress.forget_text();
+        forget_open_attempt(&mut task);
         task
     }
 }

@@ -41,16 +41,18 @@ impl Model {
             self.has_room((reason.len() - known) as u64)?;
         }
         let (now, place) = (self.now, self.places[&number].clone());
-        let was_unstarted = is_unstarted(self.task(number));
+        if is_unstarted(self.task(number)) {
+            if let Some(lease) = lease_mut(self.task_mut(number)) {
+                start(lease);
+                lease.deadline = lease.ttr.map_or(lease.deadline, |ttr| Some(now.after(ttr)));
+            }
+            self.begin_attempt(number);
+        }
         let task = self.task_mut(number);
         let (id, receipt) = (task.id.clone(), task.receipt());
         let (Some(receipt), Some(lease)) = (receipt, lease_mut(task)) else {
             unreachable!("it is taken")
         };
-        if was_unstarted {
-            start(lease);
-            lease.deadline = lease.ttr.map_or(lease.deadline, |ttr| Some(now.after(ttr)));
-        }
         let is_for_pop = lease.is_held_for_pop();
         let deadline = former.as_ref().map_or(lease.deadline, |former| former.deadline);
         if let Some(grace) = cancel.grace.filter(|_| !is_for_pop) {

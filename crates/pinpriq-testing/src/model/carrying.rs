@@ -41,7 +41,10 @@ impl Model {
         let (mut bytes, mut last) = (0, after.kept());
         for record in self.records(queue, &place, after) {
             if page.len() == export.count as usize || bytes >= EXPORTED_BYTES_MAX {
-                page.next = Some(before(&record, last));
+                page.next = Some(match &record {
+                    Record::Task(next) => self.before_task(&place, next, after),
+                    record => before(record, last),
+                });
                 break;
             }
             match record {
@@ -68,6 +71,19 @@ impl Model {
             }
         }
         Ok(Some(Reply::Exported(Box::new(page))))
+    }
+
+    /// The place before a task: behind the one before it, also if that is not exported.
+    fn before_task(
+        &self,
+        place: &Place,
+        next: &TaskRecord,
+        after: ExportPlace<&[u8]>,
+    ) -> ExportPlace {
+        let tasks = self.homes.get(place).into_iter().flat_map(|home| home.tasks.values());
+        let passed = tasks.map(|task| task.progress.seq).filter(|seq| *seq < next.progress.seq);
+        let from = if let ExportPlace::Task(seq) = after { seq } else { 0 };
+        ExportPlace::Task(passed.max().unwrap_or(0).max(from))
     }
 
     fn decided(&self, place: &Place) -> Option<Box<QueueExported>> {
@@ -349,9 +365,7 @@ impl Model {
 /// The place before a record that follows another place.
 fn before(record: &Record, last: ExportPlace) -> ExportPlace {
     match (record, last) {
-        (Record::Share(_), last) => last,
-        (Record::Task(_), ExportPlace::Task(seq)) => ExportPlace::Task(seq),
-        (Record::Task(_), _) => ExportPlace::Task(0),
+        (Record::Share(_) | Record::Task(_), last) => last,
         (Record::Window(_), ExportPlace::Window(key)) => ExportPlace::Window(key),
         (Record::Window(_), _) => ExportPlace::Window(Bytes::default()),
         (Record::Schedule(schedule), _) => ExportPlace::Schedule(schedule.number - 1),

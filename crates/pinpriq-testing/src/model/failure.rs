@@ -4,6 +4,7 @@ use pinpriq_proto::backoff::wait_after;
 use pinpriq_proto::command::Fail;
 use pinpriq_proto::limits::REASON_BYTES_MAX;
 use pinpriq_proto::reply::Reply;
+use pinpriq_proto::task::history::How;
 use pinpriq_proto::task::{Bytes, ClientId, Origin, Retries, State, StateKind, reasons};
 use pinpriq_proto::time::{Span, Timestamp};
 
@@ -32,6 +33,7 @@ impl Model {
         if let Some(payload) = fail.payload {
             self.give_payload(number, payload);
         }
+        self.how = How::Failed;
         let state = self.count_failure(number, self.now, fail.reason, fail.delay);
         Ok(Some(Reply::State(state)))
     }

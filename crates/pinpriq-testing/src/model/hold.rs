@@ -5,6 +5,7 @@ use pinpriq_proto::command::{Ack, Amendment, Bury, Held, HeldBy, QueueName, Rele
 use pinpriq_proto::limits::{NAME_BYTES_MAX, PROGRESS_BYTES_MAX, REASON_BYTES_MAX};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::settings::AfterAck;
+use pinpriq_proto::task::history::How;
 use pinpriq_proto::task::{ClientId, Receipt, State, reasons};
 use pinpriq_proto::time::{Span, Timestamp};
 
@@ -105,6 +106,7 @@ impl Model {
         self.may_return_with(number, &release.amendment, release.checkpoint)?;
         self.note_spent(number, release.cost);
         self.note_progress(number, None, release.checkpoint);
+        self.how = How::Released;
         if release.tail {
             self.last_number += 1;
         }
@@ -144,6 +146,7 @@ impl Model {
                     continue;
                 }
                 let task = self.task(number).clone();
+                self.how = How::Released;
                 self.bring_back(number, Span::ZERO, &Amendment::default(), false);
                 self.refund(&task);
             }
@@ -167,6 +170,7 @@ impl Model {
             self.give_payload(number, payload);
         }
         self.task_mut(number).progress.reason = reason.map(Into::into);
+        self.how = How::Buried;
         self.set_aside(number);
         Ok(Some(Reply::Done))
     }
@@ -190,7 +194,7 @@ impl Model {
         self.may_renew(number)?;
         let progress_text = progress;
         self.may_change(number, New { progress_text, checkpoint, ..New::NOTHING })?;
-        let now = self.now;
+        let (now, was_unstarted) = (self.now, is_unstarted(self.task(number)));
         let State::Taken(lease) = &mut self.task_mut(number).progress.state else {
             unreachable!("task {number} is held")
         };
@@ -205,6 +209,9 @@ impl Model {
         start(lease);
         let deadline = lease.deadline;
         self.note_due(deadline);
+        if was_unstarted {
+            self.begin_attempt(number);
+        }
         self.note_progress(number, progress, checkpoint);
         Ok(Some(Reply::Deadline(deadline)))
     }

@@ -6,7 +6,8 @@ use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::settings::Ids;
 use pinpriq_proto::task::{Bytes, StateKind, TaskId, TaskRecord, Trace};
 
-use super::turns::share_of;
+use super::history::end_attempt;
+use super::turns::{share_of, trace_of};
 use super::{Answer, Exit, Home, Model, Place, fits};
 
 impl Model {
@@ -138,9 +139,11 @@ impl Model {
         change: impl FnOnce(&mut TaskRecord),
     ) {
         let from = self.places[&number].clone();
+        let most = self.settings(&from).history;
         let mut task = self.take_out(number, exit);
         let since = self.since.remove(&number);
         change(&mut task);
+        end_attempt(&mut task, self.now, self.how, most);
         self.last_number += 1;
         task.number = self.last_number;
         task.forget_unique();
@@ -152,7 +155,8 @@ impl Model {
         (task.progress.attempts, task.progress.failures) = (0, 0);
         let checkpoint = task.progress.checkpoint().cloned();
         let result = task.progress.result().filter(|_| !begins_again).cloned();
-        task.progress.trace = Trace { checkpoint, result, ..Trace::NONE }.kept();
+        let history = trace_of(&task.progress).history;
+        task.progress.trace = Trace { checkpoint, result, history, ..Trace::NONE }.kept();
         task.id = self.id_after_move(to, task.number, &task.id);
         task.lane = None;
         if let Place::Queue(name) = to {

@@ -7,8 +7,8 @@ use pinpriq_proto::limits::NAME_BYTES_MAX;
 use pinpriq_proto::names::{NamePattern, NamesPage};
 use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::settings::{
-    Assignment, COST_MAX_DEFAULT, COSTMAX, DEADLETTER, IDS, Ids, OVERFLOW, Overflow, Pause, Paused,
-    SHAREMETRICS, USES, Value,
+    Assignment, COST_MAX_DEFAULT, COSTMAX, DEADLETTER, HISTORY, IDS, Ids, OVERFLOW, Overflow,
+    Pause, Paused, SHAREMETRICS, USES, Value,
 };
 use pinpriq_proto::stats::{Counters, Figures};
 use pinpriq_proto::task::{State, StateKind, TaskRecord};
@@ -145,6 +145,7 @@ impl Model {
                 self.span_fits(Some(rate.per), false)
             }
             Value::Number(number) if *setting == SHAREMETRICS => fits((1..=100).contains(&number)),
+            Value::Number(number) if *setting == HISTORY => fits(number <= 20),
             Value::Number(number) => fits((1..1 << 63).contains(&number)),
             Value::None | Value::Word(_) => Ok(()),
         })

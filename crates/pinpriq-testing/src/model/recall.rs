@@ -4,6 +4,7 @@ use pinpriq_proto::command::{Held, HeldBy, QueueName, Selection, TakeMode};
 use pinpriq_proto::reply::{Notice, Output, Refusal, Reply};
 use pinpriq_proto::task::{ClientId, Lease, Receipt, State, TaskRecord};
 
+use super::history::forget_open_attempt;
 use super::serve::Subscription;
 use super::time::is_of;
 use super::{Answer, Model, Place};
@@ -17,12 +18,15 @@ impl Model {
     ) -> Answer {
         let number = self.hold(client, Held { queue, by: HeldBy::Receipt(receipt) })?;
         self.may_renew(number)?;
-        let now = self.now;
+        let (now, was_unstarted) = (self.now, is_unstarted(self.task(number)));
         let Some(lease) = lease_mut(self.task_mut(number)) else { unreachable!("it is held") };
         start(lease);
         lease.deadline = lease.ttr.map_or(lease.deadline, |ttr| Some(now.after(ttr)));
         let deadline = lease.deadline;
         self.note_due(deadline);
+        if was_unstarted {
+            self.begin_attempt(number);
+        }
         Ok(Some(Reply::Done))
     }
 
@@ -42,6 +46,7 @@ impl Model {
                 if let Some(holder) = lease_mut(task).and_then(|lease| lease.holder.as_mut()) {
                     holder.is_unstarted = true;
                 }
+                forget_open_attempt(task);
             }
         }
     }

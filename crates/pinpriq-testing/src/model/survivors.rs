@@ -91,10 +91,10 @@ impl Model {
         let happened = std::mem::take(&mut self.happened);
         let mut bindings = std::mem::take(&mut self.bindings);
         bindings.forget_after(last_number);
-        let calendars = std::sync::Arc::clone(&self.calendars);
+        let (calendars, clients) = (std::sync::Arc::clone(&self.calendars), self.clients.clone());
         let grace = self.grace;
         let former = self.is_handed_over.then(|| self.clone());
-        *self = Self { calendars, ..Self::new(self.limits) };
+        *self = Self { calendars, clients, ..Self::new(self.limits) };
         (self.bindings, self.happened) = (bindings, happened);
         (self.now, self.incarnation, self.last_number) = (now, incarnation, last_number);
         self.started_at = now;

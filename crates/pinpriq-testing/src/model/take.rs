@@ -4,6 +4,7 @@ use pinpriq_proto::command::{Done, End, Order, Peek, QueueName, Selection, Take,
 use pinpriq_proto::limits::{DONE_MAX, NAME_BYTES_MAX, NARROW_PAYLOAD_BYTES_MAX};
 use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::settings::AfterAck;
+use pinpriq_proto::task::history::How;
 use pinpriq_proto::task::{
     ClientId, Grant, Holder, Lease, RequestId, State, StateKind, TaskRecord,
 };
@@ -265,6 +266,7 @@ impl Model {
         let holder = Some(Holder { is_tied, needs_receipt, ..Holder::of(client) });
         let lease = Lease { grant, holder, deadline, ttr };
         self.shift(number, State::Taken(lease));
+        self.begin_attempt(number);
         self.task(number).clone()
     }
 
@@ -280,6 +282,7 @@ impl Model {
     /// Finishes a task as the settings of its queue say.
     pub(super) fn finish(&mut self, number: u64, zombie: Option<Span>) {
         let setting = self.settings(&self.places[&number]).after_ack;
+        self.how = How::Acked;
         self.note_share(number, |happened| happened.acked += 1);
         match zombie.map_or(setting, AfterAck::Zombie) {
             AfterAck::Delete => self.leave(number, Exit::Acked),

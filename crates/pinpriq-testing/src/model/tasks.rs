@@ -10,6 +10,7 @@ use pinpriq_proto::stats::{Move, Times};
 use pinpriq_proto::task::{Bytes, State, StateKind, TaskId, TaskRecord, Trace};
 use pinpriq_proto::time::{Span, Timestamp};
 
+use super::history::end_attempt;
 use super::turns::{share_of, trace_of};
 use super::{Home, Model, Place, fits, time};
 
@@ -164,8 +165,13 @@ impl Model {
 
     /// Moves a task into a state. Its step goes on.
     pub(super) fn shift_only(&mut self, number: u64, state: State) {
+        let (now, how) = (self.now, self.how);
+        let most = self.settings(&self.places[&number]).history;
         let task = self.task_mut(number);
         let (from, to) = (task.progress.state.kind(), state.kind());
+        if from == StateKind::Taken {
+            end_attempt(task, now, how, most);
+        }
         task.progress.state = state;
         if matches!(to, StateKind::Buried | StateKind::Zombie | StateKind::Done) {
             let progress = &mut task.progress;

@@ -2,6 +2,7 @@
 
 use pinpriq_proto::command::TakeMode;
 use pinpriq_proto::reply::{Outcome, Reply};
+use pinpriq_proto::task::history::How;
 use pinpriq_proto::task::{ClientId, Farewell, Lease, State, StateKind, TaskRecord, reasons};
 use pinpriq_proto::time::Timestamp;
 
@@ -161,6 +162,7 @@ impl Model {
             StateKind::Taken if is_unstarted(task) => self.take_back(number),
             StateKind::Taken => {
                 let at = due(task).unwrap_or(self.now);
+                self.how = How::Expired;
                 self.count(number, |counts| &mut counts.timeouts);
                 self.count_failure(number, at, Some(reasons::LEASE_EXPIRED), None);
             }
@@ -264,6 +266,7 @@ impl Model {
     pub(super) fn end_lease(&mut self, number: u64, (is_failure, refunds): (bool, bool)) {
         *self.happened.entry(("its holder is gone", StateKind::Taken)).or_default() += 1;
         let task = self.task(number).clone();
+        self.how = How::Closed;
         if self.leave_cancelled(number) {
             // Nothing else becomes of it.
         } else if is_failure {

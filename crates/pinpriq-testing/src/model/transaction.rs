@@ -24,7 +24,7 @@ impl Model {
         steps: &[Step<'_>],
     ) -> Answer {
         fits(steps.len() <= TRANSACTION_STEPS_MAX)?;
-        let before = self.clone();
+        let (before, said) = (self.clone(), self.outputs.len());
         self.put_off = Some(PutOff::default());
         let mut replies = Vec::new();
         for (index, step) in steps.iter().enumerate() {
@@ -38,6 +38,8 @@ impl Model {
                 }
             }
         }
+        // Who awaits hears of it at the end, and who is to stop at once.
+        self.outputs[said..].sort_by_key(|output| !matches!(output, Output::Notice(_)));
         let put_off = self.put_off.take().unwrap_or_default();
         for place in put_off.tidy {
             self.tidy(&place);

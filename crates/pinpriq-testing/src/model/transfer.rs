@@ -3,6 +3,7 @@
 use pinpriq_proto::command::{Amendment, Assign, QueueName, Transfer, Update};
 use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::settings::AfterAck;
+use pinpriq_proto::task::history::How;
 use pinpriq_proto::task::{Burial, ClientId, Counts, State, StateKind, Trace, headers};
 use pinpriq_proto::time::Span;
 
@@ -95,6 +96,7 @@ impl Model {
             StateKind::Taken => {
                 self.may_return(number, &transfer.amendment)?;
                 self.note_put_off(number, transfer.delay);
+                self.how = How::Snatched;
                 let state = self.bring_back(number, transfer.delay, &transfer.amendment, false);
                 Ok(Some(Reply::State(state)))
             }

@@ -8,6 +8,7 @@ use pinpriq_proto::limits::{NAME_BYTES_MAX, REASON_BYTES_MAX, URGENT_BELOW};
 use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::reply::{Output, RefusalKind, Reply, TubeShown, TubesShown};
 use pinpriq_proto::settings::Pause;
+use pinpriq_proto::task::history::How;
 use pinpriq_proto::task::{
     Burial, ClientId, Counts, Grant, Holder, Lease, RequestId, State, StateKind, TaskRecord, Trace,
     reasons,
@@ -261,6 +262,7 @@ impl Model {
             Deed::Bury { priority } => {
                 let progress = &mut self.task_mut(number).progress;
                 (progress.reason, progress.priority) = (None, Some(priority));
+                self.how = How::Buried;
                 self.set_aside(number);
                 Ok(Some(Reply::Done))
             }
@@ -336,12 +338,14 @@ impl Model {
         let deadline = ttr.map(|ttr| self.now.after(ttr));
         let holder = Some(Holder { is_tied, needs_receipt, ..Holder::of(client) });
         self.shift(number, State::Taken(Lease { grant, holder, deadline, ttr }));
+        self.begin_attempt(number);
         self.task(number).clone()
     }
 
     fn release_numbered(&mut self, number: u64, priority: i64, delay: Span) -> Reply {
         let priority = Assign::To(Some(priority));
         let amendment = Amendment { priority, ..Amendment::default() };
+        self.how = How::Released;
         if self.settings(&self.places[&number]).release_fails {
             self.note_release(number, delay);
             self.amend(number, &amendment);

@@ -3,12 +3,14 @@
 use pinpriq_proto::command::{Put, TimeToLive};
 use pinpriq_proto::limits::{UNIQUE_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES};
 use pinpriq_proto::reply::{Outcome, RefusalKind, Reply};
+use pinpriq_proto::task::history;
 use pinpriq_proto::task::{Bytes, ClientId, RequestId, StateKind, TaskId};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::unique::{
     Awaited, OnDuplicate, PutUnique, UNIQUE_BYTES_MAX, Unique, WindowRecord, window_bytes,
 };
 
+use super::history::set_attempts;
 use super::waits::{PutAwaited, with_result};
 use super::{Answer, Model, Place, fits};
 
@@ -144,7 +146,8 @@ impl Model {
             self.may_wait(client, WAIT_OVERHEAD_BYTES)?;
         }
         let reason = task.progress.reason.as_ref().map_or(0, |reason| reason.len());
-        let texts = reason + task.progress.checkpoint_bytes();
+        let attempts = history::bytes(task.progress.history());
+        let texts = reason + task.progress.checkpoint_bytes() + attempts;
         let former = task.payload.len() + task.terms.bytes() + texts;
         let id = if let TaskId::Given(id) = &task.id { id.len() } else { 0 };
         let window = put
@@ -171,6 +174,7 @@ impl Model {
         (task.progress.failures, task.progress.reason) = (0, None);
         self.set_held(number, false);
         self.forget_checkpoint(number);
+        set_attempts(self.task_mut(number), Vec::clear);
         self.shift(number, state);
         self.open_window(number, put.queue, Some(*unique));
     }

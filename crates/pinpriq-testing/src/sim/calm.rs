@@ -196,8 +196,7 @@ impl World {
         }
         if is_limited {
             let later = SETTINGS.into_iter().filter(|it| it.tag > COSTMAX.tag);
-            let none =
-                |it: &'static Setting| (it, if it.optional { Value::None } else { Value::Word(0) });
+            let none = |it: &'static Setting| (it, it.usual());
             let settings: Vec<_> =
                 [(RATE, Value::None)].into_iter().chain(later.map(none)).collect();
             let (queue, settings) = (name.borrow(), &settings[..]);

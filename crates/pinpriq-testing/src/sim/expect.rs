@@ -8,6 +8,7 @@ use std::num::NonZeroU64;
 use crate::model::Model;
 use pinpriq_proto::command::{Assign, Command, QueueCommand};
 use pinpriq_proto::fanout::MemberFigures;
+use pinpriq_proto::fields::told::{ATTEMPT, Holder};
 use pinpriq_proto::fields::{self, Field, Seen, TASK};
 use pinpriq_proto::histogram::TimeHistogram;
 use pinpriq_proto::looking::{Ending, Explanation, LeaseShown, Reason};
@@ -288,6 +289,7 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
     let is_shown = |field: &&Field| match field.shown {
         fields::Shown::Always => true,
         fields::Shown::Handed => hidden.is_some(),
+        fields::Shown::Asked => hidden.is_none(),
         fields::Shown::Never => false,
     };
     let holder = match &task.progress.state {
@@ -299,22 +301,34 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
         ("client", _) => self::holder(holder),
         // The model does not know which of them are still connected.
         ("client_address", _) => holder.map_or(Null, |_| Wanted::Anything),
-        (_, fields::Value::Missing) => Null,
-        (_, fields::Value::Bytes(bytes)) => Text(bytes.to_vec()),
-        (_, fields::Value::Id(id)) => made_id(id),
-        (_, fields::Value::Receipt(receipt)) => Text(receipt_text(receipt).into_bytes()),
-        (_, fields::Value::State(state)) => letter(Some(state)),
-        (_, fields::Value::Integer(number)) => Wanted::Signed(number),
-        (_, fields::Value::Number(number)) => Number(number),
-        (_, fields::Value::Moment(at)) => moment(Some(at)),
-        (_, fields::Value::Span(span)) => Number(span.ms()),
-        (_, fields::Value::Headers(bytes)) => headers(bytes),
-        (_, fields::Value::None) => word("none"),
-        (_, fields::Value::Address(_) | fields::Value::Truth(_) | fields::Value::Rate(_)) => {
-            Wanted::Anything
-        }
+        (_, value) => told(value),
     };
     Map(TASK.iter().filter(is_shown).map(|field| (field.name, wanted(field))).collect())
+}
+
+fn told(value: fields::Value<'_>) -> Wanted {
+    match value {
+        fields::Value::Missing => Null,
+        fields::Value::Bytes(bytes) => Text(bytes.to_vec()),
+        fields::Value::Id(id) => made_id(id),
+        fields::Value::Receipt(receipt) => Text(receipt_text(receipt).into_bytes()),
+        fields::Value::State(state) => letter(Some(state)),
+        fields::Value::Integer(number) => Wanted::Signed(number),
+        fields::Value::Number(number) => Number(number),
+        fields::Value::Moment(at) => moment(Some(at)),
+        fields::Value::Span(span) => Number(span.ms()),
+        fields::Value::Headers(bytes) => headers(bytes),
+        fields::Value::Attempts(attempts) => {
+            let nobody = Holder::default();
+            let attempt =
+                |it| Map(ATTEMPT.iter().map(|f| (f.name, told((f.read)(it, &nobody)))).collect());
+            List(attempts.iter().map(attempt).collect())
+        }
+        fields::Value::None => word("none"),
+        fields::Value::Address(_) | fields::Value::Truth(_) | fields::Value::Rate(_) => {
+            Wanted::Anything
+        }
+    }
 }
 
 /// Headers, which are a map by name.

@@ -673,6 +673,7 @@ impl Witness for Eye {
         let oracle = &mut *self.0.borrow_mut();
         oracle.trail.note(|| format!("{now}: {asked:?}"));
         oracle.wall = self.1.wall();
+        oracle.model.set_clients(durable.engine().clients().cloned());
         if durable.failure().is_none() {
             for (number, place) in durable.engine().places_left() {
                 let readable = oracle.book.is_readable(place);

@@ -321,6 +321,27 @@ fn transactions_are_all_or_nothing() {
 }
 
 #[test]
+fn history_tells_who_has_tried_a_task() {
+    with_server(&[], async |client, _| {
+        client.call(Words::new("QUEUE CREATE tried HISTORY 2")).await.unwrap();
+        let queue = client.queue("tried");
+        let put = queue.put("x").await.unwrap();
+        for reason in ["one", "two"] {
+            let job = queue.take(LONG).await.unwrap().unwrap();
+            job.fail(reason, Some(Duration::ZERO)).await.unwrap();
+        }
+        assert!(queue.peek(1).await.unwrap()[0].history.is_empty(), "GET alone tells it");
+        drop(queue.take(LONG).await.unwrap().unwrap());
+        let task = queue.get(&put.id).await.unwrap().unwrap();
+        let told: Vec<_> = task.history.iter().map(|it| (&*it.how, it.reason.as_deref())).collect();
+        assert_eq!(told, [("failed", Some("one")), ("failed", Some("two"))]);
+        let last = &task.history[1];
+        assert!(last.client.is_some() && last.taken_at <= last.ended_at, "{last:?}");
+        assert!(last.address.as_ref().unwrap().starts_with("127.0.0.1:"), "{last:?}");
+    });
+}
+
+#[test]
 fn a_topic_has_a_lane_for_each_member() {
     with_server(&[], async |client, _| {
         let news = client.topic("news");

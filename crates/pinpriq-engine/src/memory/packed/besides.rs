@@ -2,6 +2,7 @@
 
 use pinpriq_proto::limits::{UNIQUE_OVERHEAD_BYTES, given_id_bytes};
 use pinpriq_proto::schedule::Scheduled;
+use pinpriq_proto::task::history::{self, History};
 use pinpriq_proto::task::{
     Aged, Bytes, COST_USUAL, Cancelled, Counts, Origin, Past, Retries, State, TaskId, Terms, Trace,
 };
@@ -67,6 +68,8 @@ pub(super) struct UnderWay {
     pub(super) checkpoint: Option<Bytes>,
     /// What has come of the work, for a finished task.
     pub(super) result: Option<Bytes>,
+    /// Its last attempts, if any were noted.
+    pub(super) history: Option<History>,
 }
 
 #[cold]
@@ -127,10 +130,12 @@ impl Besides {
         let rare = self.rare.as_ref();
         let is_held = rare.is_some_and(|rare| rare.is_held);
         let aged = rare.and_then(|rare| rare.aged.as_deref()).map_or(Aged::NONE, |aged| *aged);
-        let under_way = rare.and_then(|rare| rare.under_way.as_deref()).cloned();
-        let UnderWay { cancelled, text, checkpoint, result } = under_way.unwrap_or_default();
-        let (counts, progress_text) = (self.counts(), text);
-        Trace { delay, counts, is_held, aged, cancelled, progress_text, checkpoint, result }.kept()
+        let trace = Trace { delay, counts: self.counts(), is_held, aged, ..Trace::NONE };
+        let Some(under_way) = rare.and_then(|rare| rare.under_way.as_deref()) else {
+            return trace.kept();
+        };
+        let UnderWay { cancelled, text, checkpoint, result, history } = under_way.clone();
+        Trace { cancelled, progress_text: text, checkpoint, result, history, ..trace }.kept()
     }
 
     pub(super) fn set_counts(&mut self, counts: Counts) {
@@ -157,12 +162,12 @@ impl Besides {
     #[inline(never)]
     pub(super) fn set_trace(&mut self, trace: Trace) {
         let Trace { delay, counts, is_held, aged, .. } = trace;
-        let Trace { cancelled, progress_text: text, checkpoint, result, .. } = trace;
+        let Trace { cancelled, progress_text: text, checkpoint, result, history, .. } = trace;
         self.delay = delay;
         self.set_counts(counts);
         self.set_held(is_held);
         self.set_aged(aged);
-        let under_way = UnderWay { cancelled, text, checkpoint, result };
+        let under_way = UnderWay { cancelled, text, checkpoint, result, history };
         if !under_way.is_nothing() || self.rare.is_some() {
             self.change_under_way(|it| *it = under_way);
         }
@@ -276,14 +281,16 @@ impl Rare {
 
 impl UnderWay {
     const fn is_nothing(&self) -> bool {
-        let Self { cancelled, text, checkpoint, result } = self;
-        cancelled.is_none() && text.is_none() && checkpoint.is_none() && result.is_none()
+        let Self { cancelled, text, checkpoint, result, history } = self;
+        let is_at_nothing = text.is_none() && checkpoint.is_none();
+        cancelled.is_none() && is_at_nothing && result.is_none() && history.is_none()
     }
 
     fn bytes(&self) -> usize {
         let reason = self.cancelled.as_ref().map(|cancelled| &cancelled.reason);
         let texts = [&self.text, &self.checkpoint, &self.result].map(Option::as_ref);
         let all = texts.into_iter().chain([reason]).flatten();
-        all.map(|bytes| bytes.len()).sum()
+        all.map(|bytes| bytes.len()).sum::<usize>()
+            + self.history.as_deref().map_or(0, history::bytes)
     }
 }

@@ -4,6 +4,7 @@
 //! Where that is kept is in `besides.rs`. What it means is not known here.
 
 use pinpriq_proto::schedule::Scheduled;
+use pinpriq_proto::task::history::History;
 use pinpriq_proto::task::{Aged, Bytes, Cancelled, Counts, Origin, Retries};
 use pinpriq_proto::time::Span;
 
@@ -103,6 +104,24 @@ impl Task {
         if result.is_some() || self.result().is_some() {
             self.besides_mut().change_under_way(|it| it.result = result);
         }
+    }
+
+    /// Its last attempts, oldest first, with the one that is under way.
+    #[inline]
+    pub(crate) fn history(&self) -> Option<&History> {
+        self.under_way()?.history.as_ref()
+    }
+
+    pub(crate) fn set_history(&mut self, history: Option<History>) {
+        if history.is_some() || self.history().is_some() {
+            self.besides_mut().change_under_way(|it| it.history = history);
+        }
+    }
+
+    /// Whether an attempt is under way that is noted.
+    #[inline]
+    pub(crate) fn has_open_attempt(&self) -> bool {
+        self.history().and_then(|attempts| attempts.last()).is_some_and(|last| last.end.is_none())
     }
 
     #[inline]

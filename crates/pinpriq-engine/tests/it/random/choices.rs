@@ -717,8 +717,7 @@ impl<'a> Chooser<'a> {
         let mut changes: Vec<Assignment<'static>> = Vec::new();
         for setting in SETTINGS.into_iter().filter(|it| it.tag > COSTMAX.tag) {
             if ends {
-                let none = if setting.optional { Value::None } else { Value::Word(0) };
-                changes.push((setting, none));
+                changes.push((setting, setting.usual()));
             } else if setting == USES && !self.dice.once_in(8) {
                 changes.extend(self.known_limits().map(|uses| (USES, Value::Bytes(uses))));
             } else if self.dice.once_in(4) {

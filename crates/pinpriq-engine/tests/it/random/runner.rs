@@ -3,7 +3,7 @@
 mod comparison;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use pinpriq_engine::{Applied, Engine};
 use pinpriq_proto::change::Header;
@@ -13,6 +13,7 @@ use pinpriq_proto::limits::Limits;
 use pinpriq_proto::named_limits::LimitCommand;
 use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_proto::schedule::ScheduleCommand;
+use pinpriq_proto::task::history::{Clients, Contact};
 use pinpriq_proto::task::{
     Bytes, ClientId, Farewell, Receipt, RequestId, State, TaskId, TaskRecord,
 };
@@ -43,6 +44,20 @@ pub(super) struct Runner<'a> {
     last_client: u64,
     last_request: u64,
     situation: Situation,
+}
+
+/// Knows a part of the clients, and the names of some.
+#[derive(Debug)]
+struct Known;
+
+impl Clients for Known {
+    fn contact(&self, client: ClientId) -> Option<Contact> {
+        let name = if client.0.is_multiple_of(3) { String::new() } else { format!("c{client:?}") };
+        let address = format!("host:{}", client.0);
+        let contact =
+            Contact { name: name.into_bytes().into(), address: address.into_bytes().into() };
+        (!client.0.is_multiple_of(4)).then_some(contact)
+    }
 }
 
 /// Reports where a run was when it failed.
@@ -81,8 +96,10 @@ impl<'a> Runner<'a> {
             ..limits
         };
         let mut engine = Engine::new(limits, 3);
+        engine.set_clients(Arc::new(Known));
         engine.start(now, 1, Header::default());
         let mut model = Model::new(limits);
+        model.set_clients(Some(Arc::new(Known)));
         model.start(Survivors::default(), now, 1, 0);
         Self {
             engine,
@@ -295,6 +312,7 @@ impl<'a> Runner<'a> {
         let carried = hands_over.then(|| self.engine.carried());
         let start = (self.incarnation, grace, carried);
         self.engine = self.store.restart(&self.engine, limits, now, start);
+        self.engine.set_clients(Arc::new(Known));
         let (kept, last_number) = (self.model.survivors(), self.model.last_number);
         self.model.foretell(self.store.ids_above(last_number));
         self.model.set_grace(grace);

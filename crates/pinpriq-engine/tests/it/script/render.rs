@@ -17,6 +17,7 @@ use pinpriq_proto::schedule::{Recurrence, ShownSchedule};
 use pinpriq_proto::settings::{AfterAck, Ids, Paused, Settings, Shown};
 use pinpriq_proto::shares::{Own, ShareRules, ShareShown};
 use pinpriq_proto::stats::{Figures, Times};
+use pinpriq_proto::task::history::{Attempt, End};
 use pinpriq_proto::task::{
     Bytes, ClientId, Counts, Progress, Receipt, RequestId, Retries, State, StateKind, TaskRecord,
 };
@@ -295,8 +296,27 @@ fn trace(progress: &Progress) -> String {
     if let Some(result) = progress.result() {
         let _ = write!(text, ", result {}", quoted(result));
     }
+    if let attempts @ [_, ..] = progress.history() {
+        let attempts: Vec<String> = attempts.iter().map(attempt).collect();
+        let _ = write!(text, ", tried by {}", attempts.join(" and "));
+    }
     if let Some(ageing) = progress.trace.as_ref().and_then(|trace| trace.aged.ageing) {
         let _ = write!(text, ", ages by {}", ageing.ms());
+    }
+    text
+}
+
+/// Formats who had a task, when, and how that ended.
+fn attempt(attempt: &Attempt) -> String {
+    let Attempt { client, contact, taken_at, end } = attempt;
+    let name = match client {
+        None => "nobody".to_owned(),
+        Some(_) => String::from_utf8_lossy(&contact.name).into_owned(),
+    };
+    let mut text = format!("{name} from {}", taken_at.ms());
+    if let Some(End { at, how, reason }) = end {
+        let _ = write!(text, " to {}: {}", at.ms(), how.word());
+        let _ = reason.as_ref().map_or(Ok(()), |reason| write!(text, " {}", quoted(reason)));
     }
     text
 }

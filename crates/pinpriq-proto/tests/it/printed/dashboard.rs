@@ -30,7 +30,7 @@ pub(super) fn tables() -> String {
         }
     }
     text += "];\n\nexport const FIELDS = [\n";
-    for field in TASK.iter().filter(|field| field.shown == Shown::Always) {
+    for field in TASK.iter().filter(|field| matches!(field.shown, Shown::Always | Shown::Asked)) {
         let kind = match field.kind {
             FieldKind::Moment => "moment",
             FieldKind::Span | FieldKind::SpanOrNone => "span",
@@ -38,6 +38,7 @@ pub(super) fn tables() -> String {
                 "number"
             }
             FieldKind::Truth => "truth",
+            FieldKind::Attempts => "attempts",
             _ => "text",
         };
         let _ = writeln!(text, "  {{ name: \"{}\", kind: \"{kind}\" }},", field.name);

@@ -391,7 +391,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from .replies import Origin, State
+from .replies import Attempt, Origin, State
 
 
 @dataclass(frozen=True)
@@ -456,5 +456,6 @@ fn task_field(field: &Task) -> (&'static str, &'static str) {
         (FieldKind::SpanOrNone, _) => ("float | Literal[\"none\"] | None", "None"),
         (FieldKind::Truth, _) => ("bool", "False"),
         (FieldKind::Headers, _) => ("dict[str, str]", "field(default_factory=dict)"),
+        (FieldKind::Attempts, _) => ("tuple[Attempt, ...]", "()"),
     }
 }

@@ -15,7 +15,7 @@ use std::time::SystemTime;
 
 use pinpriq_proto::wire::resp::Value;
 
-use super::{Map, Origin, Own, State};
+use super::{Attempt, Map, Origin, Own, State};
 use crate::name::Name;
 
 /// A task, and all that the server tells about it.
@@ -48,7 +48,7 @@ pub(super) fn task() -> String {
         let (_, read) = reading(field);
         let must = match field.kind {
             // A server that knows none tells none.
-            FieldKind::Headers | FieldKind::Truth => ".unwrap_or_default()",
+            FieldKind::Headers | FieldKind::Truth | FieldKind::Attempts => ".unwrap_or_default()",
             _ if field.always => "?",
             _ => "",
         };
@@ -72,5 +72,6 @@ fn reading(field: &Field) -> (&'static str, &'static str) {
         (_, FieldKind::SpanOrNone) => ("Own<std::time::Duration>", "own_span"),
         (_, FieldKind::Truth) => ("bool", "truth"),
         (_, FieldKind::Headers) => ("BTreeMap<String, Name>", "headers"),
+        (_, FieldKind::Attempts) => ("Vec<Attempt>", "attempts"),
     }
 }

@@ -418,9 +418,8 @@ fn fields(setting: &'static Setting) -> Vec<Property> {
 const META_BEGIN: &str = r#"// What the server tells about a task besides its payload. Printed from
 // the server's table of fields by `cargo test -p pinpriq-proto printed`.
 import {
-  numberOf, numberOrNull, type Origin, originOf, type ReplyMap, type State, textOf, textOrNull,
-  isYes, ownNumber,
-  textsOf,
+  type Attempt, attemptsOf, isYes, numberOf, numberOrNull, type Origin, originOf, ownNumber,
+  type ReplyMap, type State, textOf, textOrNull, textsOf,
 } from "./replies.js";
 
 /** What the server knows about a task. Moments are Unix milliseconds. */
@@ -472,6 +471,7 @@ fn meta_field(field: &Task) -> (&'static str, &'static str) {
         }
         FieldKind::Truth => ("boolean", "isYes(!)"),
         FieldKind::Headers => ("Readonly<Record<string, string>>", "textsOf(!)"),
+        FieldKind::Attempts => ("readonly Attempt[]", "attemptsOf(!)"),
         FieldKind::Bytes
         | FieldKind::Id
         | FieldKind::Payload

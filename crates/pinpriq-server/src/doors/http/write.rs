@@ -113,7 +113,7 @@ fn tasks_of(
         out.extend_from_slice(b"\"tasks\":[");
     }
     put_each(out, tasks, known, extent, |it, record| {
-        task::write(it, record, hidden, with.contacts);
+        task::write(it, record, Some(hidden), with.contacts);
     })
 }
 
@@ -223,7 +223,7 @@ fn part(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
         | Reply::Outcome(..)
         | Reply::WithResult { .. } => put_object(out, reply),
         Reply::Task(record) => match record {
-            Some(record) => object(out, |it| task::write(it, record, true, with.contacts)),
+            Some(record) => object(out, |it| task::write(it, record, None, with.contacts)),
             None => out.extend_from_slice(b"null"),
         },
         Reply::State(state) => only(out, "state", letter_of(*state)),

@@ -232,6 +232,7 @@ fn meta(
     let is_shown = |field: &&Field| match field.shown {
         Shown::Always => true,
         Shown::Handed => hidden.is_some(),
+        Shown::Asked => hidden.is_none(),
         Shown::Never => false,
     };
     let fields = TASK.iter().filter(is_shown);

@@ -12,10 +12,12 @@ use base64::engine::general_purpose::STANDARD;
 use pinpriq_proto::change::ScheduleRecord;
 use pinpriq_proto::command::Assign;
 use pinpriq_proto::export::QueueExported;
+use pinpriq_proto::fields::told::{ATTEMPT, Holder, Told};
 use pinpriq_proto::fields::{Carried, Seen, Value, carried};
 use pinpriq_proto::schedule::Recurrence;
 use pinpriq_proto::settings::{Settings, Shown};
 use pinpriq_proto::shares::{Own, ShareRecord};
+use pinpriq_proto::task::history::Attempt;
 use pinpriq_proto::task::{COST_USUAL, Retries, TaskId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
@@ -95,26 +97,43 @@ pub(super) fn task(task: &TaskRecord, unique_until: Option<Timestamp>) -> String
     let seen = Seen { unique_until, ..Seen::of(task) };
     record_of("task", |it| {
         for (field, Carried { name, usual, .. }) in carried() {
-            match (field.read)(&seen) {
-                value if value == *usual => {}
-                Value::Bytes(bytes) => put_bytes(it, name, bytes),
-                Value::Id(id) => put_bytes(it, name, &id.text()),
-                Value::State(state) => _ = it.set(name, state.word()),
-                Value::Integer(number) => _ = it.set(name, number),
-                Value::Number(number) => _ = it.set(name, number),
-                Value::Moment(at) => _ = it.set(name, at.ms()),
-                Value::Truth(truth) => _ = it.set(name, truth),
-                Value::Span(span) => _ = it.set(name, span.ms()),
-                Value::Headers(headers) => _ = it.headers(name, headers),
-                // Neither leases nor clients leave the server.
-                Value::Missing
-                | Value::None
-                | Value::Receipt(_)
-                | Value::Address(_)
-                | Value::Rate(_) => _ = it.set(name, ()),
+            let value = (field.read)(&seen);
+            if value != *usual {
+                put_value(it, name, value);
             }
         }
     })
+}
+
+fn put_value(it: &mut Object<'_>, name: &str, value: Value<'_>) {
+    match value {
+        Value::Bytes(bytes) => put_bytes(it, name, bytes),
+        Value::Id(id) => put_bytes(it, name, &id.text()),
+        Value::State(state) => _ = it.set(name, state.word()),
+        Value::Integer(number) => _ = it.set(name, number),
+        Value::Number(number) => _ = it.set(name, number),
+        Value::Moment(at) => _ = it.set(name, at.ms()),
+        Value::Truth(truth) => _ = it.set(name, truth),
+        Value::Span(span) => _ = it.set(name, span.ms()),
+        Value::Headers(headers) => _ = it.headers(name, headers),
+        Value::Attempts(attempts) => {
+            it.array(name, attempts, |out, attempt| object(out, |it| put_attempt(it, attempt)));
+        }
+        // Neither leases nor clients leave the server.
+        Value::Missing | Value::None | Value::Receipt(_) | Value::Address(_) | Value::Rate(_) => {
+            it.set(name, ());
+        }
+    }
+}
+
+fn put_attempt(it: &mut Object<'_>, attempt: &Attempt) {
+    let nobody = Holder::default();
+    for Told { name, read, .. } in &ATTEMPT {
+        let value = read(attempt, &nobody);
+        if value != Value::Missing {
+            put_value(it, name, value);
+        }
+    }
 }
 
 /// A window that has outlived its task.

@@ -1,7 +1,7 @@
 //! Writes single values of replies: numbers, moments, identities of tasks.
 
 use pinpriq_proto::fields::Value;
-use pinpriq_proto::fields::told::{Holder, Told};
+use pinpriq_proto::fields::told::{ATTEMPT, Holder, Told};
 use pinpriq_proto::request::parts::receipt_numbers;
 use pinpriq_proto::task::{StateKind, TaskId, headers};
 use pinpriq_proto::time::Timestamp;
@@ -56,6 +56,12 @@ pub(super) fn value(writer: &mut Writer<'_>, value: Value<'_>) {
         Value::None => writer.bulk(b"none"),
         Value::Truth(truth) => writer.bulk(if truth { b"yes" } else { b"no" }),
         Value::Rate(rate) => writer.bulk(rate.to_string().as_bytes()),
+        Value::Attempts(attempts) => {
+            writer.array(attempts.len());
+            for attempt in attempts {
+                write_fields(writer, &ATTEMPT, (attempt, &Holder::default()));
+            }
+        }
         Value::Headers(bytes) => {
             writer.map(headers::decode(bytes).count());
             for (name, value) in headers::decode(bytes) {

@@ -76,8 +76,7 @@ impl Chooser<'_> {
         let mut changes: Vec<Assignment<'static>> = Vec::new();
         for setting in SETTINGS.into_iter().filter(|it| it.tag > COSTMAX.tag) {
             if ends {
-                let none = if setting.optional { Value::None } else { Value::Word(0) };
-                changes.push((setting, none));
+                changes.push((setting, setting.usual()));
             } else if setting == USES {
                 changes.extend(self.once_in(3).then(|| (USES, self.uses())));
             } else if self.once_in(4) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use pinpriq_proto::fields::told::{LEASE, LIMIT, MEMBER, SCHEDULE, SHARE, Sort, Told};
+use pinpriq_proto::fields::told::{ATTEMPT, LEASE, LIMIT, MEMBER, SCHEDULE, SHARE, Sort, Told};
 use pinpriq_proto::fields::{FieldKind, Shown, TASK};
 use pinpriq_proto::settings::{SETTINGS, SettingKind};
 
@@ -296,6 +296,7 @@ fn of_fields(fields: impl Iterator<Item = (&'static str, Sort, bool)>) -> Value 
             }
             Sort::Like(FieldKind::Moment) => moment(),
             Sort::Like(FieldKind::Headers) => headers(),
+            Sort::Like(FieldKind::Attempts) => array(of_table(&ATTEMPT)),
             Sort::Truth | Sort::Like(FieldKind::Truth) => truth(),
             Sort::Limit => limit_or_word(&["none"]),
         };

@@ -3,22 +3,33 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use pinpriq_proto::fields::told::{Holder, Told};
+use pinpriq_proto::fields::told::{ATTEMPT, Holder, Told};
 use pinpriq_proto::fields::{Field, Seen, Shown, TASK, Value};
 use pinpriq_proto::request::parts::receipt_numbers;
 use pinpriq_proto::task::{TaskRecord, headers};
 
 use super::super::exchange::{Content, FIELDS, HEADER_FIELD, Head};
 use crate::clients::contacts::Contacts;
-use crate::doors::json::{Object, moment_text};
+use crate::doors::json::{Object, moment_text, object};
 
 /// Header fields whose value would be longer are left out.
 const FIELD_BYTES_MAX: usize = 4 << 10;
 
-/// Writes everything that is known about a task. The receipt is left out if it is hidden.
-pub(super) fn write(it: &mut Object<'_>, record: &TaskRecord, hidden: bool, contacts: &Contacts) {
-    contacts.see(record, hidden, |seen| {
-        for Field { name, read, .. } in TASK.iter().filter(|field| field.shown != Shown::Never) {
+/// Writes everything that is known about a task. The receipt is left out or shown, or hidden where
+/// one task is asked for.
+pub(super) fn write(
+    it: &mut Object<'_>,
+    record: &TaskRecord,
+    hidden: Option<bool>,
+    contacts: &Contacts,
+) {
+    let is_shown = |field: &&Field| match field.shown {
+        Shown::Always | Shown::Handed => true,
+        Shown::Asked => hidden.is_none(),
+        Shown::Never => false,
+    };
+    contacts.see(record, hidden.unwrap_or(true), |seen| {
+        for Field { name, read, .. } in TASK.iter().filter(is_shown) {
             value(it, name, read(seen));
         }
     });
@@ -44,6 +55,9 @@ pub(super) fn value(it: &mut Object<'_>, name: &str, value: Value<'_>) {
         Value::Truth(truth) => it.set(name, truth),
         Value::None => it.set(name, ()),
         Value::Headers(headers) => it.headers(name, headers),
+        Value::Attempts(attempts) => it.array(name, attempts, |out, attempt| {
+            object(out, |it| write_fields(it, &ATTEMPT, (attempt, &Holder::default())));
+        }),
         value => it.set(name, text(value)),
     };
 }
@@ -87,6 +101,7 @@ fn text(value: Value<'_>) -> String {
         Value::None => "none".to_owned(),
         Value::Rate(rate) => rate.to_string(),
         Value::Headers(_) => unreachable!("each header has a field of its own"),
+        Value::Attempts(_) => unreachable!("attempts are in no header field"),
     }
 }
 

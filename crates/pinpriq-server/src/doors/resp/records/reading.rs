@@ -12,7 +12,8 @@ use pinpriq_proto::request::settings::rate_of;
 use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence};
 use pinpriq_proto::settings::{Pause, Paused};
 use pinpriq_proto::shares::{Own, ShareRecord, ShareRules};
-use pinpriq_proto::task::{Bytes, StateKind, TaskId, TaskRecord, Terms};
+use pinpriq_proto::task::history::{Attempt, Contact, End, How};
+use pinpriq_proto::task::{Bytes, ClientId, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
 use serde_json::{Map, Value};
@@ -227,6 +228,16 @@ impl Fields {
         headers_of(value).map(Some).ok_or_else(|| format!("'{name}' {rule}"))
     }
 
+    /// Reads attempts that have ended.
+    fn attempts(&mut self, name: &str) -> Result<Option<Vec<Attempt>>, Wrong> {
+        let items = match self.take(name) {
+            None => return Ok(None),
+            Some(Value::Array(items)) => items,
+            Some(_) => return Err(format!("'{name}' is an array")),
+        };
+        items.into_iter().map(attempt_of).collect::<Result<_, _>>().map(Some)
+    }
+
     fn paused(&mut self) -> Result<Paused, Wrong> {
         let sides = [(false, false), (true, false), (false, true), (true, true)];
         let all = sides.map(|(input, output)| Paused::endlessly(input, output));
@@ -317,6 +328,10 @@ impl Fields {
             FieldKind::Headers => {
                 let headers = self.headers(name)?;
                 write(draft, usually(headers.as_deref().map(Given::Headers)));
+            }
+            FieldKind::Attempts => {
+                let attempts = self.attempts(name)?;
+                write(draft, usually(attempts.as_deref().map(Given::Attempts)));
             }
             FieldKind::Truth => write(draft, usually(self.truth(name)?.map(Given::Truth))),
             FieldKind::NumberOrNone => {
@@ -414,4 +429,28 @@ fn uuid_of(text: &[u8]) -> Option<TaskId> {
     let digits: String = str::from_utf8(text).ok()?.chars().filter(|it| *it != '-').collect();
     let number = u128::from_str_radix(&digits, 16).ok().filter(|_| text.len() == 36)?;
     Some(TaskId::Uuid(number.to_be_bytes()))
+}
+
+fn attempt_of(item: Value) -> Result<Attempt, Wrong> {
+    let Value::Object(fields) = item else { return Err("an attempt is an object".to_owned()) };
+    let mut fields = Fields { fields };
+    let contact = Contact {
+        name: fields.bytes("name")?.unwrap_or_default(),
+        address: fields.bytes("address")?.unwrap_or_default(),
+    };
+    let end = End {
+        at: fields.moment("ended_at")?.ok_or("an attempt has 'ended_at'")?,
+        how: fields.one_of("how", &How::ALL, How::word)?,
+        reason: fields.bytes("reason")?,
+    };
+    let attempt = Attempt {
+        client: fields.number("client")?.map(ClientId),
+        contact,
+        taken_at: fields.moment("taken_at")?.ok_or("an attempt has 'taken_at'")?,
+        end: Some(end),
+    };
+    match fields.fields.keys().next() {
+        None => Ok(attempt),
+        Some(field) => Err(format!("an attempt has no field '{}'", field.escape_debug())),
+    }
 }
