@@ -43,30 +43,31 @@ impl Engine {
         if self.undo.is_some() {
             self.note_entry(task.number(), queue);
         }
-        if self.queues[queue].settings.ids == Ids::Given {
+        let settings = &self.queues[queue].settings;
+        let (ids, ages) = (settings.ids, settings.age());
+        if ids == Ids::Given {
             self.forget_ending(queue, &task.id());
         }
         let slot = self.tasks.insert(task);
-        let task = &self.tasks[slot];
         let owner = &mut self.queues[queue];
-        if owner.settings.ids != Ids::Sequence {
-            owner.indexes.insert_id(&task.id(), slot);
+        if ids != Ids::Sequence {
+            owner.indexes.insert_id(&self.tasks[slot].id(), slot);
         }
-        owner.counters.bytes += content;
-        self.totals.bytes += content;
-        self.bytes += own + TASK_OVERHEAD_BYTES;
-        self.count(queue, operation, None, Some(kind));
-        if kind.is_finished() {
-            // It has been acknowledged elsewhere.
-            self.weigh_finished(queue, None, Some((kind, content)));
-        } else {
-            for counters in [&mut self.queues[queue].counters, &mut self.totals] {
-                let is_back = operation == Operation::PutBack;
+        let is_back = operation == Operation::PutBack;
+        for counters in [&mut owner.counters, &mut self.totals] {
+            counters.bytes += content;
+            // What is finished has been acknowledged elsewhere.
+            if !kind.is_finished() {
                 *if is_back { &mut counters.revived } else { &mut counters.put } += 1;
             }
         }
+        self.bytes += own + TASK_OVERHEAD_BYTES;
+        self.count(queue, operation, None, Some(kind));
+        if kind.is_finished() {
+            self.weigh_finished(queue, None, Some((kind, content)));
+        }
         self.report.stir(operation != Operation::Put);
-        if self.queues[queue].settings.age() {
+        if ages {
             self.begin_rank(slot);
         }
         self.settle(slot);

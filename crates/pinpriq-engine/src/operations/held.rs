@@ -280,7 +280,7 @@ impl Engine {
             None => task.set_expires_at(Some(moved)),
         });
         if is_first {
-            self.begin_attempt(slot);
+            self.begin_attempt(slot, self.tasks[slot].queue);
         }
         Ok(Some(Reply::Deadline(Some(moved))))
     }

@@ -6,7 +6,7 @@
 
 use crate::engine::Engine;
 use crate::memory::packed::{Task, Unsaved};
-use crate::memory::slots::Slot;
+use crate::memory::slots::{QueueSlot, Slot};
 use crate::transition::Operation;
 use pinpriq_proto::limits::{ATTEMPT_REASON_BYTES_MAX, HISTORY_MAX};
 use pinpriq_proto::task::ClientId;
@@ -16,8 +16,8 @@ use pinpriq_proto::time::Timestamp;
 impl Engine {
     /// Notes that an attempt begins, if the queue notes attempts.
     #[inline]
-    pub(crate) fn begin_attempt(&mut self, slot: Slot) {
-        if self.queues[self.tasks[slot].queue].settings.history > 0 {
+    pub(crate) fn begin_attempt(&mut self, slot: Slot, queue: QueueSlot) {
+        if self.queues[queue].settings.history > 0 {
             self.note_attempt(slot);
         }
     }

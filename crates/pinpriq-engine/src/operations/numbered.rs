@@ -140,7 +140,7 @@ impl Engine {
             task.set_attempts(attempts);
             State::Taken(lease)
         });
-        self.begin_attempt(slot);
+        self.begin_attempt(slot, queue);
         self.count_taken(queue);
         let task = self.tasks.record(slot, self.queues[queue].names());
         Reply::Tasks { tasks: vec![task], popped: false }

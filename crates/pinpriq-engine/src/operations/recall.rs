@@ -53,7 +53,7 @@ impl Engine {
             }
         });
         if is_first {
-            self.begin_attempt(slot);
+            self.begin_attempt(slot, self.tasks[slot].queue);
         }
     }
 

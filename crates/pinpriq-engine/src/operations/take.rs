@@ -333,7 +333,7 @@ impl Engine {
                         task.set_attempts(attempts);
                         State::Taken(lease)
                     });
-                    self.begin_attempt(slot);
+                    self.begin_attempt(slot, queue);
                 }
                 if can_shut {
                     self.count_taken(queue);

@@ -124,9 +124,11 @@ impl Besides {
 
     #[inline]
     pub(super) fn trace(&self, delay: Span) -> Option<Box<Trace>> {
-        if delay.is_zero() && self.rare.is_none() {
-            return None;
-        }
+        if delay.is_zero() && self.rare.is_none() { None } else { self.some_trace(delay) }
+    }
+
+    #[inline(never)]
+    fn some_trace(&self, delay: Span) -> Option<Box<Trace>> {
         let rare = self.rare.as_ref();
         let is_held = rare.is_some_and(|rare| rare.is_held);
         let aged = rare.and_then(|rare| rare.aged.as_deref()).map_or(Aged::NONE, |aged| *aged);
