@@ -244,7 +244,7 @@ def test_history_tells_who_has_tried_a_task(client: Client) -> None:
     assert last.address.startswith("127.0.0.1:")
     assert last.taken_at is not None
     assert last.ended_at is not None
-    assert task.put_at <= last.taken_at <= last.ended_at
+    assert last.taken_at <= last.ended_at
 
 
 def test_release_bury_fail_and_touch(client: Client) -> None:
