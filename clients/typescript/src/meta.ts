@@ -1,8 +1,8 @@
 // What the server tells about a task besides its payload. Printed from
 // the server's table of fields by `cargo test -p pinpriq-proto printed`.
 import {
-  type Attempt, attemptsOf, numberOf, numberOrNull, type Origin, originOf, type ReplyMap, type State,
-  textOf, textOrNull, isYes, ownNumber, textsOf,
+  type Attempt, attemptsOf, isYes, numberOf, numberOrNull, type Origin, originOf, ownNumber,
+  type ReplyMap, type State, textOf, textOrNull, textsOf,
 } from "./replies.js";
 
 /** What the server knows about a task. Moments are Unix milliseconds. */

@@ -434,6 +434,9 @@ fn uuid_of(text: &[u8]) -> Option<TaskId> {
 fn attempt_of(item: Value) -> Result<Attempt, Wrong> {
     let Value::Object(fields) = item else { return Err("an attempt is an object".to_owned()) };
     let mut fields = Fields { fields };
+    if !fields.fields.contains_key("how") {
+        return Err("an attempt has 'how'".to_owned());
+    }
     let contact = Contact {
         name: fields.bytes("name")?.unwrap_or_default(),
         address: fields.bytes("address")?.unwrap_or_default(),
