@@ -22,6 +22,7 @@ pub(crate) mod payloads;
 pub(crate) mod putters;
 pub(crate) mod queues;
 pub(crate) mod ranked;
+pub(crate) mod reasons;
 pub(crate) mod schedules;
 pub(crate) mod share_counts;
 pub(crate) mod slots;

@@ -585,6 +585,19 @@ pub static TASK: [Field; 51] = [
     }),
 ];
 
+impl Shown {
+    /// Whether a reply has the field: one to `GET`, or any other one that shows all about a task.
+    #[must_use]
+    pub const fn is_in(self, is_get: bool) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Handed => !is_get,
+            Self::Asked => is_get,
+            Self::Never => false,
+        }
+    }
+}
+
 impl Field {
     const fn of(
         name: &'static str,
@@ -673,7 +686,7 @@ impl<'s> Seen<'s> {
     #[must_use]
     pub fn holder(&self) -> Option<ClientId> {
         match &self.task.progress.state {
-            State::Taken(lease) => lease.client().map(|it| ClientId(it.0 & !ClientId::SECOND)),
+            State::Taken(lease) => lease.client().map(ClientId::first),
             _ => None,
         }
     }

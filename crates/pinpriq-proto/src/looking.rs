@@ -315,7 +315,7 @@ impl Reason {
         match self {
             Self::Delayed { until } => vec![("until", Value::Moment(*until))],
             Self::Taken { client, since, until, progress } => {
-                let number = |client: ClientId| Value::Number(client.0 & !ClientId::SECOND);
+                let number = |client: ClientId| Value::Number(client.first().0);
                 let client = client.map_or(Value::Missing, number);
                 let progress = progress.as_ref().map_or(Value::Missing, |it| Value::Bytes(it));
                 let (since, until) = (("since", moment(since)), ("until", moment(until)));

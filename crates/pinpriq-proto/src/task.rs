@@ -160,7 +160,14 @@ impl ClientId {
     #[must_use]
     #[inline]
     pub const fn is_same_connection(self, other: Self) -> bool {
-        (self.0 ^ other.0) & !Self::SECOND == 0
+        self.first().0 == other.first().0
+    }
+
+    /// The number of the connection, for either of its numbers.
+    #[must_use]
+    #[inline]
+    pub const fn first(self) -> Self {
+        Self(self.0 & !Self::SECOND)
     }
 }
 

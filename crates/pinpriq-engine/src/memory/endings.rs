@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::memory::reasons::cut;
 use pinpriq_proto::limits::{
     ENDING_OVERHEAD_BYTES, ENDING_REASON_BYTES_MAX, ENDINGS_BYTES_MAX, given_id_bytes,
 };
@@ -158,7 +159,7 @@ impl Endings {
     ) {
         let (number, name, outcome) = (number_of(&id), place.index, Some(outcome));
         let id = Some(id).filter(|id| !matches!(id, TaskId::Number(_)));
-        let more = Some(Box::new(More { id, reason: reason.map(cut), became: None }));
+        let more = Some(Box::new(More { id, reason: reason.map(shortened), became: None }));
         let known = Known { number, at, name, previous: 0, outcome, more };
         self.bytes += known.bytes();
         self.push(known);
@@ -194,7 +195,7 @@ impl Endings {
         self.bytes -= known.bytes();
         let more = known.more.get_or_insert_default();
         more.became = Some(became);
-        more.reason = reason.map(cut);
+        more.reason = reason.map(shortened);
         self.bytes += known.bytes();
     }
 
@@ -362,14 +363,8 @@ impl More {
     }
 }
 
-/// Shortens a reason. A text is cut between two characters.
-fn cut(reason: Bytes) -> Bytes {
-    if reason.len() <= ENDING_REASON_BYTES_MAX {
-        return reason;
-    }
-    let end = std::str::from_utf8(&reason)
-        .map_or(ENDING_REASON_BYTES_MAX, |text| text.floor_char_boundary(ENDING_REASON_BYTES_MAX));
-    Bytes::from(&reason[..end])
+fn shortened(reason: Bytes) -> Bytes {
+    cut(reason, ENDING_REASON_BYTES_MAX)
 }
 
 #[cfg(test)]

@@ -17,10 +17,9 @@ use crate::memory::ranked::Rank;
 use crate::memory::slots::QueueSlot;
 use pinpriq_proto::change::{Change, Granted, Moved, Place, Publication};
 use pinpriq_proto::limits::NARROW_PAYLOAD_BYTES_MAX;
-use pinpriq_proto::task::history;
 use pinpriq_proto::task::{
     Aged, Away, Bytes, COST_USUAL, Counts, LaneName, Lease, Past, Progress, State, StateKind,
-    TaskId, TaskRecord, Terms, Trace,
+    TaskId, TaskRecord, Terms, Trace, history,
 };
 use pinpriq_proto::time::{Span, Timestamp};
 

@@ -259,30 +259,22 @@ impl Engine {
             }
             _ => (task.expires_at(), None),
         };
-        let Some(current) = current else {
-            if self.tasks[slot].lease().is_some_and(Lease::is_unstarted) {
-                self.begin_lease(slot);
-            }
-            return Ok(Some(Reply::Deadline(None)));
+        let moved: Option<Timestamp> = match (current, by, ttr) {
+            (None, ..) => None,
+            (Some(current), Some(by), _) => Some(later("the span to touch by", current, by)?),
+            (Some(_), None, Some(ttr)) => Some(self.now.after(ttr)),
+            (current, None, None) => current,
         };
-        let moved: Timestamp = match (by, ttr) {
-            (Some(by), _) => later("the span to touch by", current, by)?,
-            (None, Some(ttr)) => self.now.after(ttr),
-            (None, None) => current,
-        };
-        let now = self.now;
-        let is_first = self.tasks[slot].lease().is_some_and(Lease::is_unstarted);
-        self.amend(slot, Unsaved::Progress, |task| match task.lease_mut() {
-            Some(lease) => {
-                lease.start(now);
-                lease.deadline = Some(moved);
-            }
-            None => task.set_expires_at(Some(moved)),
-        });
-        if is_first {
-            self.begin_attempt(slot, self.tasks[slot].queue);
+        if self.tasks[slot].lease().is_some_and(Lease::is_unstarted) {
+            self.begin_lease(slot);
         }
-        Ok(Some(Reply::Deadline(Some(moved))))
+        if moved.is_some() {
+            self.amend(slot, Unsaved::Progress, |task| match task.lease_mut() {
+                Some(lease) => lease.deadline = moved,
+                None => task.set_expires_at(moved),
+            });
+        }
+        Ok(Some(Reply::Deadline(moved)))
     }
 
     fn refuse_held(&self, kind: RefusalKind, held: Held<'_>) -> Refusal {

@@ -6,11 +6,12 @@
 
 use crate::engine::Engine;
 use crate::memory::packed::{Task, Unsaved};
+use crate::memory::reasons::cut;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::transition::Operation;
 use pinpriq_proto::limits::{ATTEMPT_REASON_BYTES_MAX, HISTORY_MAX};
 use pinpriq_proto::task::ClientId;
-use pinpriq_proto::task::history::{Attempt, End, History, How, shortened};
+use pinpriq_proto::task::history::{Attempt, End, History, How};
 use pinpriq_proto::time::Timestamp;
 
 impl Engine {
@@ -28,7 +29,7 @@ impl Engine {
     fn note_attempt(&mut self, slot: Slot) {
         let task = &self.tasks[slot];
         let Some(lease) = task.lease().filter(|lease| !lease.is_held_for_pop()) else { return };
-        let client = lease.client().map(|client| ClientId(client.0 & !ClientId::SECOND));
+        let client = lease.client().map(ClientId::first);
         let contact = client.and_then(|client| self.clients.as_ref()?.contact(client));
         let contact = contact.unwrap_or_default();
         let attempt = Attempt { client, contact, taken_at: self.now, end: None };
@@ -50,14 +51,14 @@ impl Engine {
     }
 }
 
-/// Notes how the attempt has ended that is under way, and keeps the last ones. A queue that notes
-/// none any more leaves those that there are.
+/// Notes how the attempt has ended that is under way, and keeps the last ones. If the queue no
+/// longer notes attempts, those that there are stay.
 pub(crate) fn close_attempt(task: &mut Task, now: Timestamp, operation: Operation, most: u8) {
     let Some([ended @ .., open]) = task.history().map(|attempts| &**attempts) else { return };
     let how = how_of(operation);
     // How says the rest.
     let reason = task.reason().filter(|_| matches!(how, How::Failed | How::Buried));
-    let reason = reason.map(shortened);
+    let reason = reason.map(|reason| cut(reason.clone(), ATTEMPT_REASON_BYTES_MAX));
     let last = Attempt { end: Some(End { at: now, how, reason }), ..open.clone() };
     let most = usize::from(if most == 0 { HISTORY_MAX } else { most });
     let over = (ended.len() + 1).saturating_sub(most);

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::{Bytes, ClientId, Progress, Trace};
-use crate::limits::{ATTEMPT_OVERHEAD_BYTES, ATTEMPT_REASON_BYTES_MAX};
+use crate::limits::ATTEMPT_OVERHEAD_BYTES;
 use crate::time::Timestamp;
 
 /// The attempts of a task, oldest first. Only the last may be under way.
@@ -120,13 +120,4 @@ pub fn ended(attempts: &[Attempt]) -> &[Attempt] {
 #[must_use]
 pub fn bytes(attempts: &[Attempt]) -> usize {
     attempts.iter().map(Attempt::bytes).sum()
-}
-
-/// The part of a reason that is kept with an attempt.
-#[must_use]
-pub fn shortened(reason: &Bytes) -> Bytes {
-    match reason.get(..ATTEMPT_REASON_BYTES_MAX) {
-        Some(beginning) if beginning.len() < reason.len() => beginning.into(),
-        _ => reason.clone(),
-    }
 }

@@ -35,7 +35,7 @@ pub(crate) const fn is_guest(client: ClientId) -> bool {
 /// Returns the client that a guest stands for, and any other client as it is.
 #[must_use]
 pub const fn at_home(client: ClientId) -> ClientId {
-    ClientId(client.0 & !GUEST)
+    client.first()
 }
 
 /// Returns the guest that stands for a client of another shard here.

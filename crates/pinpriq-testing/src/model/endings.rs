@@ -78,11 +78,14 @@ impl Model {
 }
 
 fn told(task: &TaskRecord) -> Option<Bytes> {
-    let reason = task.progress.reason.as_ref()?;
-    let mut end = reason.len().min(ENDING_REASON_BYTES_MAX);
-    // What is text stays text.
+    Some(beginning(task.progress.reason.as_ref()?, ENDING_REASON_BYTES_MAX))
+}
+
+/// The beginning of a reason. What is text stays text.
+pub(super) fn beginning(reason: &[u8], most: usize) -> Bytes {
+    let mut end = reason.len().min(most);
     while std::str::from_utf8(reason).is_ok_and(|text| !text.is_char_boundary(end)) {
         end -= 1;
     }
-    Some(Bytes::from(&reason[..end]))
+    Bytes::from(&reason[..end])
 }

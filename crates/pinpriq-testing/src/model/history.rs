@@ -8,6 +8,7 @@ use pinpriq_proto::task::{ClientId, State, TaskRecord, Trace};
 use pinpriq_proto::time::Timestamp;
 
 use super::Model;
+use super::endings::beginning;
 
 impl Model {
     /// Sets what knows who the clients are.
@@ -22,7 +23,7 @@ impl Model {
         if lease.is_held_for_pop() {
             return;
         }
-        let client = lease.client().map(|client| ClientId(client.0 & !ClientId::SECOND));
+        let client = lease.client().map(ClientId::first);
         let known = client.and_then(|client| self.clients.as_ref()?.contact(client));
         let contact = known.unwrap_or_default();
         let texts = contact.name.len() + contact.address.len() + ATTEMPT_REASON_BYTES_MAX;
@@ -40,7 +41,7 @@ pub(super) fn end_attempt(task: &mut TaskRecord, at: Timestamp, how: How, most: 
         return;
     }
     let reason = task.progress.reason.as_ref().filter(|_| matches!(how, How::Failed | How::Buried));
-    let reason = reason.map(|it| it.iter().copied().take(ATTEMPT_REASON_BYTES_MAX).collect());
+    let reason = reason.map(|reason| beginning(reason, ATTEMPT_REASON_BYTES_MAX));
     let most = if most == 0 { HISTORY_MAX } else { most };
     set_attempts(task, |attempts| {
         if let Some(last) = attempts.last_mut() {

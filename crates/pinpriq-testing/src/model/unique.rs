@@ -3,8 +3,7 @@
 use pinpriq_proto::command::{Put, TimeToLive};
 use pinpriq_proto::limits::{UNIQUE_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES};
 use pinpriq_proto::reply::{Outcome, RefusalKind, Reply};
-use pinpriq_proto::task::history;
-use pinpriq_proto::task::{Bytes, ClientId, RequestId, StateKind, TaskId};
+use pinpriq_proto::task::{Bytes, ClientId, RequestId, StateKind, TaskId, history};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::unique::{
     Awaited, OnDuplicate, PutUnique, UNIQUE_BYTES_MAX, Unique, WindowRecord, window_bytes,

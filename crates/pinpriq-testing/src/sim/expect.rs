@@ -286,12 +286,6 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
     // No client takes a name.
     let seen =
         Seen { task, hides_receipt, client_name: b"", client_address: None, unique_until: None };
-    let is_shown = |field: &&Field| match field.shown {
-        fields::Shown::Always => true,
-        fields::Shown::Handed => hidden.is_some(),
-        fields::Shown::Asked => hidden.is_none(),
-        fields::Shown::Never => false,
-    };
     let holder = match &task.progress.state {
         State::Taken(lease) => lease.client(),
         _ => None,
@@ -303,7 +297,11 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
         ("client_address", _) => holder.map_or(Null, |_| Wanted::Anything),
         (_, value) => told(value),
     };
-    Map(TASK.iter().filter(is_shown).map(|field| (field.name, wanted(field))).collect())
+    Map(TASK
+        .iter()
+        .filter(|field| field.shown.is_in(hidden.is_none()))
+        .map(|field| (field.name, wanted(field)))
+        .collect())
 }
 
 fn told(value: fields::Value<'_>) -> Wanted {

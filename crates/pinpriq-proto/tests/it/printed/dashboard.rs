@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pinpriq_proto::fields::{FieldKind, Shown, TASK};
+use pinpriq_proto::fields::{FieldKind, TASK};
 use pinpriq_proto::settings::{SETTINGS, SettingKind};
 
 const BEGIN: &str = "\
@@ -30,7 +30,7 @@ pub(super) fn tables() -> String {
         }
     }
     text += "];\n\nexport const FIELDS = [\n";
-    for field in TASK.iter().filter(|field| matches!(field.shown, Shown::Always | Shown::Asked)) {
+    for field in TASK.iter().filter(|field| field.shown.is_in(true)) {
         let kind = match field.kind {
             FieldKind::Moment => "moment",
             FieldKind::Span | FieldKind::SpanOrNone => "span",

@@ -3,8 +3,8 @@
 use std::num::NonZeroU64;
 
 use pinpriq_proto::fanout::MemberFigures;
+use pinpriq_proto::fields::TASK;
 use pinpriq_proto::fields::told::{Holder, LIMIT, MEMBER, SCHEDULE};
-use pinpriq_proto::fields::{Field, Shown, TASK};
 use pinpriq_proto::reply::{Outcome, Output, Refusal, Reply};
 use pinpriq_proto::settings::{Paused, Settings, Shown as Setting};
 use pinpriq_proto::stats::Figures;
@@ -229,13 +229,7 @@ fn meta(
     record: &TaskRecord,
     hidden: Option<bool>,
 ) {
-    let is_shown = |field: &&Field| match field.shown {
-        Shown::Always => true,
-        Shown::Handed => hidden.is_some(),
-        Shown::Asked => hidden.is_none(),
-        Shown::Never => false,
-    };
-    let fields = TASK.iter().filter(is_shown);
+    let fields = TASK.iter().filter(|field| field.shown.is_in(hidden.is_none()));
     writer.map(fields.clone().count());
     contacts.see(record, hidden.unwrap_or(true), |seen| {
         for field in fields {

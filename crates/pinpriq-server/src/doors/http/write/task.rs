@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use pinpriq_proto::fields::told::{ATTEMPT, Holder, Told};
-use pinpriq_proto::fields::{Field, Seen, Shown, TASK, Value};
+use pinpriq_proto::fields::{Field, Seen, TASK, Value};
 use pinpriq_proto::request::parts::receipt_numbers;
 use pinpriq_proto::task::{TaskRecord, headers};
 
@@ -23,13 +23,9 @@ pub(super) fn write(
     hidden: Option<bool>,
     contacts: &Contacts,
 ) {
-    let is_shown = |field: &&Field| match field.shown {
-        Shown::Always | Shown::Handed => true,
-        Shown::Asked => hidden.is_none(),
-        Shown::Never => false,
-    };
+    let fields = TASK.iter().filter(|field| field.shown.is_in(hidden.is_none()));
     contacts.see(record, hidden.unwrap_or(true), |seen| {
-        for Field { name, read, .. } in TASK.iter().filter(is_shown) {
+        for Field { name, read, .. } in fields {
             value(it, name, read(seen));
         }
     });

@@ -67,13 +67,19 @@ pub(crate) fn record(text: &[u8], queue: &[u8], payload: Option<&[u8]>) -> Resul
     if payload.is_some() && has_none {
         return Err(format!("a {kind} has no payload"));
     }
-    match fields.fields.keys().next() {
-        None => Ok(record),
-        Some(field) => Err(format!("a {kind} has no field '{}'", field.escape_debug())),
-    }
+    fields.end(&format!("a {kind}"))?;
+    Ok(record)
 }
 
 impl Fields {
+    /// Refuses fields that `what` does not have.
+    fn end(&self, what: &str) -> Result<(), Wrong> {
+        match self.fields.keys().next() {
+            None => Ok(()),
+            Some(field) => Err(format!("{what} has no field '{}'", field.escape_debug())),
+        }
+    }
+
     fn take(&mut self, name: &str) -> Option<Value> {
         self.fields.remove(name)
     }
@@ -452,8 +458,6 @@ fn attempt_of(item: Value) -> Result<Attempt, Wrong> {
         taken_at: fields.moment("taken_at")?.ok_or("an attempt has 'taken_at'")?,
         end: Some(end),
     };
-    match fields.fields.keys().next() {
-        None => Ok(attempt),
-        Some(field) => Err(format!("an attempt has no field '{}'", field.escape_debug())),
-    }
+    fields.end("an attempt")?;
+    Ok(attempt)
 }
