@@ -57,6 +57,11 @@ impl Member {
         self.process = Some(command.spawn().unwrap());
     }
 
+    /// Returns whether its process has not ended.
+    fn runs(&mut self) -> bool {
+        self.process.as_mut().unwrap().try_wait().unwrap().is_none()
+    }
+
     fn signal(&self, signal: &str) {
         let process = self.process.as_ref().unwrap();
         let status = Command::new("kill").args([signal, &process.id().to_string()]).status();
@@ -116,7 +121,10 @@ impl Cluster {
         let mut members: Vec<Member> = (0..MEMBERS).map(member).collect();
         members.iter_mut().for_each(Member::start);
         let mut cluster = Self { members, runtime: runtime(), _directory: directory };
-        (0..MEMBERS).all(|at| cluster.works(at)).then_some(cluster)
+        let works = (0..MEMBERS).all(|at| cluster.works(at));
+        // A member that has lost its port to one of another cluster has ended by now.
+        let runs = cluster.members.iter_mut().all(Member::runs);
+        (works && runs).then_some(cluster)
     }
 
     pub(crate) fn options(&self) -> EtcdOptions {
@@ -159,7 +167,7 @@ impl Cluster {
         let mut ledger = self.client(options).ledger(0, Writer(0));
         let member = &mut self.members[at];
         for _ in 0..TRIES {
-            if member.process.as_mut().unwrap().try_wait().unwrap().is_some() {
+            if !member.runs() {
                 return false;
             }
             if TcpStream::connect(member.client).is_ok() {

@@ -98,14 +98,18 @@ impl Engine {
         panic!("PostgreSQL does not start");
     }
 
+    /// Returns whether the server on the port accepts statements and is this one. Another test may
+    /// have taken the port between the moment it was found free and the start of the server.
     fn accepts(&self) -> bool {
-        let address = self.address();
+        let (address, data) = (self.address(), self.directory.path().join("data"));
+        let is_this_one =
+            format!("SELECT current_setting('data_directory') = '{}'", data.display());
         let attempt = async move {
             let (client, connection) = tokio_postgres::connect(&address, NoTls).await.ok()?;
             tokio::spawn(connection);
-            client.simple_query("SELECT 1").await.ok()
+            client.query_one(&is_this_one, &[]).await.ok()?.try_get(0).ok()
         };
-        self.runtime.block_on(attempt).is_some()
+        self.runtime.block_on(attempt) == Some(true)
     }
 
     pub(crate) fn address(&self) -> String {
