@@ -57,6 +57,8 @@ pub(crate) enum Operation {
     Snatch,
     /// See [`pinpriq_proto::command::Command::Restart`].
     Restart,
+    /// The batches that it waits for are done.
+    Follow,
     /// It is given another delay: see [`pinpriq_proto::command::BulkChange::Delay`].
     PutOff,
     /// It leaves for another queue: see [`pinpriq_proto::command::Command::Move`].
@@ -200,6 +202,10 @@ pub(crate) const fn answer(operation: Operation, standing: Standing) -> Answer {
             _ => held(By::Id, standing, Answer::Stays),
         },
         Operation::Touch(by) | Operation::Start(by) => held(by, standing, Answer::Stays),
+        Operation::Follow => match standing {
+            Standing::Resting(Waiting) => Answer::Moves(TO_READY),
+            _ => Answer::Never,
+        },
         Operation::Recall => match standing {
             Standing::TakenHere | Standing::TakenElsewhere => Answer::Moves(&[Some(Ready), None]),
             _ => Answer::Never,
@@ -288,7 +294,7 @@ pub(crate) fn permits(
 }
 
 /// The rows of the listing, each with its label.
-pub(crate) const ROWS: [(&str, Operation); 40] = [
+pub(crate) const ROWS: [(&str, Operation); 41] = [
     ("put with that id", Operation::Put),
     ("take", Operation::Take),
     ("take by number", Operation::TakeByNumber),
@@ -323,6 +329,7 @@ pub(crate) const ROWS: [(&str, Operation); 40] = [
     ("snatch", Operation::Snatch),
     ("restart", Operation::Restart),
     ("delayed in bulk", Operation::PutOff),
+    ("the batches before it are done", Operation::Follow),
     ("move to another queue", Operation::Move),
     ("put again, to replace it", Operation::Replace),
     ("make room for a more urgent one", Operation::Evict),

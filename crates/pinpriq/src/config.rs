@@ -161,7 +161,7 @@ fn explain(error: &toml::de::Error, text: &str) -> String {
 }
 
 /// Returns the time that was given, or the default.
-fn time(given: Option<Time<3_600_000>>, default: Duration) -> Duration {
+fn time<const MAX: u64>(given: Option<Time<MAX>>, default: Duration) -> Duration {
     given.map_or(default, |time| Duration::from_millis(time.ms()))
 }
 
@@ -224,6 +224,10 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
             lingering_queues_max: defaults.limits.lingering_queues_max,
             topic_lanes_max: count(settings.topic_lanes_max, bounds.topic_lanes_max),
             endings_max: count(settings.remember, defaults.limits.endings_max),
+            batches_max: count(settings.batches_max, bounds.batches_max),
+            batch_retain: time_or_off(settings.batch_retain, Some(bounds.batch_retain))
+                .unwrap_or_default(),
+            batch_abandon: time(settings.batch_abandon, bounds.batch_abandon),
             unique_max: settings.unique_max.map_or(defaults.limits.unique_max, Bounded::number),
         },
         watch: server::Watch {
