@@ -691,7 +691,10 @@ impl Engine {
     /// Ends every call that may have changed something: serves the tasks that became ready, then
     /// reports what the store must know.
     pub(crate) fn conclude(&mut self) {
-        self.serve_and_settle();
+        if self.batches.were_used() {
+            return self.conclude_with_batches();
+        }
+        self.serve_all();
         self.save();
         self.report.conclude();
     }

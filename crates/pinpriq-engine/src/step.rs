@@ -118,7 +118,8 @@ impl Engine {
         change: impl FnOnce(&mut Task) -> State,
     ) {
         let from = self.lift(slot);
-        if from == StateKind::Waiting && self.tasks[slot].after().is_some() {
+        let with_batches = self.batches.were_used();
+        if with_batches && from == StateKind::Waiting && self.tasks[slot].after().is_some() {
             let freed = self.wait_no_longer(slot);
             if former.is_none() {
                 self.bytes -= freed;
@@ -158,7 +159,7 @@ impl Engine {
         if from == StateKind::Taken {
             self.end_hold(queue, taken_at);
         }
-        let left = self.tasks.memberships.are_any() && self.move_in_batch(slot, from, to);
+        let left = with_batches && self.move_in_batch(slot, from, to);
         let unsaved = if left { Unsaved::Whole } else { unsaved };
         let stirred = match from {
             StateKind::Ready => to != StateKind::Taken,
@@ -222,18 +223,15 @@ impl Engine {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "it is most of the work of an ack")]
     fn take_out(&mut self, slot: Slot, operation: Operation, exit: Exit) -> Task {
+        if self.batches.were_used() {
+            self.leave_batches(slot, exit);
+        }
         let from = self.lift(slot);
         assert!(
             permits(operation, Some(from), None) || matches!(exit, Exit::Expired | Exit::Cancelled),
             "{operation:?} cannot remove a task that is {from:?}"
         );
         self.report.stir(from != StateKind::Taken);
-        if self.tasks.memberships.are_any() {
-            self.leave_batch_for(slot, from, exit);
-        }
-        if from == StateKind::Waiting && self.tasks[slot].after().is_some() {
-            self.unfollow(slot);
-        }
         let task = self.detach(slot);
         let queue = &mut self.queues[task.queue];
         let is_followed = queue.is_followed();
@@ -418,9 +416,6 @@ impl Engine {
         if self.report.has_unsaved() {
             self.save_marked();
         }
-        if self.batches.have_unsaved() {
-            self.save_batches();
-        }
     }
 
     #[inline(never)]
@@ -431,7 +426,7 @@ impl Engine {
             // A task whose queue was emptied since was removed with it.
             if self.queues.is_current(task.queue, task.epoch) {
                 let queue = &self.queues[task.queue];
-                if let Some(change) = self.tasks.unsaved_change(slot, queue.names()) {
+                if let Some(change) = self.tasks.unsaved_change((slot, task), queue.names()) {
                     self.report.add(change);
                 }
             }

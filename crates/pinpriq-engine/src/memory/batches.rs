@@ -48,6 +48,10 @@ pub(crate) struct Batches {
     fired: VecDeque<u64>,
     /// Those of which there are tasks to cancel.
     cancelling: VecDeque<u64>,
+    /// Whether there may be one of either.
+    has_work: bool,
+    /// Whether there was ever one since the start.
+    were_used: bool,
     /// Those that may be forgotten, the one that is done for longest first.
     forgettable: BTreeSet<(Timestamp, u64)>,
     /// Those that the store does not know as they are now.
@@ -95,10 +99,26 @@ impl Batch {
 }
 
 impl Batches {
+    /// Whether there was ever one since the start. Otherwise no task has to do with any.
+    #[inline]
+    pub(crate) const fn were_used(&self) -> bool {
+        self.were_used
+    }
+
+    /// Notes that a task names one, which may be lost.
+    pub(crate) const fn note_use(&mut self) {
+        self.were_used = true;
+    }
+
     /// Whether there is something left to be done with one of them.
     #[inline]
-    pub(crate) fn have_work(&self) -> bool {
-        !self.fired.is_empty() || !self.cancelling.is_empty()
+    pub(crate) const fn have_work(&self) -> bool {
+        self.has_work
+    }
+
+    /// Notes whether there is still something left to be done.
+    pub(crate) fn note_work(&mut self) {
+        self.has_work = !self.fired.is_empty() || !self.cancelling.is_empty();
     }
 
     /// Whether the store does not know one of them as it is now.
@@ -127,6 +147,7 @@ impl Batches {
     /// Adds one. No other may have its name.
     pub(crate) fn insert(&mut self, batch: Batch) {
         let number = batch.record.number;
+        self.were_used = true;
         self.records.insert(batch);
         self.note_forgettable(number, true);
     }
@@ -215,6 +236,7 @@ impl Batches {
     pub(crate) fn fire(&mut self, number: u64) {
         self.change(number, |batch| batch.is_firing = true);
         self.fired.push_back(number);
+        self.has_work = true;
     }
 
     /// The first batch of which somebody has to hear that it is done.
@@ -241,6 +263,7 @@ impl Batches {
         self.change(number, |batch| batch.next_to_cancel = first);
         if first.is_some() && !self.cancelling.contains(&number) {
             self.cancelling.push_back(number);
+            self.has_work = true;
         }
     }
 
@@ -269,6 +292,7 @@ impl Batches {
 
     /// Adds a restored one. Returns the places of the records that it replaces.
     pub(crate) fn restore(&mut self, batch: Batch) -> [Option<Place>; 2] {
+        self.were_used = true;
         self.records.restore(batch)
     }
 

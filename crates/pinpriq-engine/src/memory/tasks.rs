@@ -136,21 +136,41 @@ impl Tasks {
     /// Returns the record of the task as it leaves the engine.
     #[inline]
     pub(crate) fn record(&self, slot: Slot, queue: Names<'_>) -> TaskRecord {
-        let mut record = self[slot].record(queue, &self.payloads);
-        if let Some(batch) = self.memberships.name_of(slot) {
-            record.set_batch(Some(batch.clone()));
+        if self.memberships.are_any() {
+            return self.record_in_batch(slot, queue);
         }
-        record
+        self[slot].record(queue, &self.payloads)
     }
 
     /// Returns the change that reports what the store does not know yet about a task.
     #[inline]
-    pub(crate) fn unsaved_change(&self, slot: Slot, queue: Names<'_>) -> Option<Change> {
+    pub(crate) fn unsaved_change(
+        &self,
+        (slot, task): (Slot, &Task),
+        queue: Names<'_>,
+    ) -> Option<Change> {
+        if self.memberships.are_any() {
+            return self.unsaved_change_in_batch(slot, queue);
+        }
+        task.unsaved_change(queue, &self.payloads)
+    }
+
+    /// Like [`Self::record`], where the task may be in a batch.
+    #[cold]
+    #[inline(never)]
+    fn record_in_batch(&self, slot: Slot, queue: Names<'_>) -> TaskRecord {
+        let mut record = self[slot].record(queue, &self.payloads);
+        record.set_batch(self.memberships.name_of(slot).cloned());
+        record
+    }
+
+    /// Like [`Self::unsaved_change`], where the task may be in a batch.
+    #[cold]
+    #[inline(never)]
+    fn unsaved_change_in_batch(&self, slot: Slot, queue: Names<'_>) -> Option<Change> {
         let mut change = self[slot].unsaved_change(queue, &self.payloads);
-        if let Some(batch) = self.memberships.name_of(slot)
-            && let Some(Change::Task(record)) = &mut change
-        {
-            record.set_batch(Some(batch.clone()));
+        if let Some(Change::Task(record)) = &mut change {
+            record.set_batch(self.memberships.name_of(slot).cloned());
         }
         change
     }

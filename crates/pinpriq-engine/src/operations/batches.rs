@@ -230,6 +230,7 @@ impl Engine {
     }
 
     /// Checks the arguments of a put about batches.
+    #[cold]
     #[inline(never)]
     pub(crate) fn check_bonds(&self, put: &Put<'_>, bonds: &Bonds<'_>) -> Result<(), Refusal> {
         bonds.check()?;
@@ -252,6 +253,7 @@ impl Engine {
 
     /// Refuses to put a task into a batch that takes none, or that waits for one that does not take
     /// it.
+    #[cold]
     #[inline(never)]
     pub(crate) fn check_named_batches(&self, bonds: &Bonds<'_>) -> Result<(), Refusal> {
         self.check_after(bonds)?;
@@ -293,6 +295,7 @@ impl Engine {
     }
 
     /// How many bytes a put needs for what it says about batches.
+    #[cold]
     #[inline(never)]
     pub(crate) fn bytes_of_bonds(&self, bonds: &Bonds<'_>) -> usize {
         let of_batch = bonds.batch.map_or(0, |name| self.bytes_of_new_batch(name));

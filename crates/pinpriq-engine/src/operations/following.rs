@@ -15,7 +15,7 @@ use crate::memory::slots::Slot;
 use crate::operations::batches::counts_as_acked;
 use crate::transition::Operation;
 use pinpriq_proto::batches::{
-    After, BATCH_STEPS_MAX, BatchRecord, BatchState, Cancelling, MEMBER_OF_BATCH_BYTES,
+    After, BATCH_STEPS_MAX, BatchRecord, BatchState, Bonds, Cancelling, MEMBER_OF_BATCH_BYTES,
 };
 use pinpriq_proto::change::Change;
 use pinpriq_proto::command::Put;
@@ -51,8 +51,17 @@ impl Engine {
         put.bonds.and_then(|bonds| bonds.after).map(|after| self.after_of(after))
     }
 
-    /// Frees a new task for which there is nothing to wait.
+    /// Does what a put says about batches, with the task that it has put.
+    #[cold]
     #[inline(never)]
+    pub(crate) fn bind(&mut self, slot: Slot, number: u64, bonds: &Bonds<'_>) {
+        if let Some(name) = bonds.batch {
+            self.join_named(slot, name);
+        }
+        self.free_at_once(number);
+    }
+
+    /// Frees a new task for which there is nothing to wait.
     pub(crate) fn free_at_once(&mut self, number: u64) {
         let Some(slot) = self.tasks.find(number) else { return };
         if self.tasks[slot].after().is_some_and(|after| after.names.is_empty()) {
@@ -91,17 +100,11 @@ impl Engine {
         }
     }
 
-    /// Takes a task out of its batch, if it is in one. It was in the state `from`. Returns the
-    /// batch.
+    /// Takes a task out of its batch, if it is in one. It was in the state `from`.
     #[inline(never)]
-    pub(crate) fn leave_batch(
-        &mut self,
-        slot: Slot,
-        from: StateKind,
-        leaving: Leaving,
-    ) -> Option<u64> {
+    pub(crate) fn leave_batch(&mut self, slot: Slot, from: StateKind, leaving: Leaving) {
         if !self.tasks.memberships.has(slot) {
-            return None;
+            return;
         }
         let next = self.tasks.memberships.next(slot);
         let batch = self.tasks.memberships.of(slot);
@@ -109,7 +112,8 @@ impl Engine {
             self.note_batch(number);
         }
         self.tasks.memberships.leave(slot);
-        let (number, now) = (batch?, self.now);
+        let Some(number) = batch else { return };
+        let now = self.now;
         self.bytes -= MEMBER_OF_BATCH_BYTES;
         self.batches.change(number, |batch| {
             match leaving {
@@ -124,17 +128,16 @@ impl Engine {
             }
         });
         self.note_change(number);
-        Some(number)
     }
 
-    /// Takes a task out of its batch that leaves its queue.
+    /// Takes a task out of its batch that leaves its queue, and ends its wait for others.
+    #[cold]
     #[inline(never)]
-    pub(crate) fn leave_batch_for(
-        &mut self,
-        slot: Slot,
-        from: StateKind,
-        exit: Exit,
-    ) -> Option<u64> {
+    pub(crate) fn leave_batches(&mut self, slot: Slot, exit: Exit) {
+        if self.undo.is_some() {
+            self.note_task(slot);
+        }
+        let from = self.tasks[slot].kind();
         let leaving = match exit {
             Exit::Acked => Leaving::Acked,
             Exit::Moved => Leaving::Moves,
@@ -146,7 +149,10 @@ impl Engine {
                 Leaving::Failed
             }
         };
-        self.leave_batch(slot, from, leaving)
+        self.leave_batch(slot, from, leaving);
+        if self.tasks[slot].after().is_some() {
+            self.unfollow(slot);
+        }
     }
 
     /// Follows a task that may be in a batch from one state into another. Returns whether it has
@@ -289,23 +295,29 @@ impl Engine {
         self.arm_batch(number);
     }
 
-    /// Serves consumers, and tells those that wait for batches that these are done, until neither
-    /// leads to more, or the rest has to wait for the next call.
-    #[inline]
-    pub(crate) fn serve_and_settle(&mut self) {
+    /// Ends a call as [`Self::conclude`] does. Before, it serves consumers, and tells those that
+    /// wait for batches that these are done, until neither leads to more, or the rest has to wait
+    /// for the next call.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn conclude_with_batches(&mut self) {
         if !self.batches.have_work() {
             self.serve_all();
         }
+        // What was served may have ended a batch.
         if self.batches.have_work() {
             self.settle_batches();
         }
+        self.save();
+        self.save_batches();
+        self.report.conclude();
     }
 
-    #[inline(never)]
     fn settle_batches(&mut self) {
         let mut steps = BATCH_STEPS_MAX;
         while steps > 0 && self.batches.have_work() {
             steps = self.settle_some(steps);
+            self.batches.note_work();
             self.serve_all();
         }
     }
@@ -398,7 +410,6 @@ impl Engine {
     }
 
     /// Reports the batches that the store does not know as they are now.
-    #[inline(never)]
     pub(crate) fn save_batches(&mut self) {
         for record in self.batches.take_unsaved() {
             self.report.add(Change::detail(record));
@@ -454,6 +465,7 @@ impl Engine {
         for slot in slots {
             self.revive_member(slot, restored.name_of(slot));
             if self.tasks[slot].after().is_some() {
+                self.batches.note_use();
                 self.revive_follower(slot);
             }
         }

@@ -107,9 +107,6 @@ impl Engine {
         self.tube_puts += u64::from(self.queues[queue].is_tube);
         let slot = self.enter(task, Operation::Put);
         self.count_for_account(number);
-        if let Some(name) = put.bonds.and_then(|bonds| bonds.batch) {
-            self.join_named(slot, name);
-        }
         if let Some(unique) = &put.unique {
             self.open_window(number, put.queue, unique, id.clone());
         }
@@ -125,11 +122,11 @@ impl Engine {
                 self.reply(client, request, Reply::PutUnique(put));
             }
         }
+        if let Some(bonds) = &put.bonds {
+            self.bind(slot, number, bonds);
+        }
         if put.ttl == TimeToLive::Instant {
             self.end_instant(slot, number);
-        }
-        if put.bonds.is_some() {
-            self.free_at_once(number);
         }
         Ok(None)
     }
@@ -307,15 +304,16 @@ impl Engine {
         }
         self.check_payload(put.payload)?;
         put.unique.as_ref().map_or(Ok(()), |unique| self.check_unique(unique))?;
-        put.bonds.as_ref().map_or(Ok(()), |bonds| self.check_bonds(put, bonds))?;
+        if let Some(bonds) = &put.bonds {
+            self.check_bonds(put, bonds)?;
+        }
         if let Some(ttr) = put.terms.ttr {
             check_positive("the TTR", Some(ttr))?;
             self.moment("the TTR", ttr)?;
         }
         if !put.delay.is_none() {
             self.moment("the delay", delay)?;
-            let follows = put.bonds.is_some_and(|bonds| bonds.after.is_some());
-            if put.wait.is_some() && put.delay != Delay::Held && !follows {
+            if put.wait.is_some() && put.delay != Delay::Held && !follows(put) {
                 return Err(bad("a put that waits for its task cannot have a delay".to_owned()));
             }
         }
@@ -346,10 +344,7 @@ impl Engine {
         }
         let ttl = match put.ttl {
             // The queue's would end what waits for people, or for other tasks.
-            TimeToLive::Default => {
-                let follows = put.bonds.is_some_and(|bonds| bonds.after.is_some());
-                ttl.filter(|_| put.delay != Delay::Held && !follows)
-            }
+            TimeToLive::Default => ttl.filter(|_| put.delay != Delay::Held && !follows(put)),
             TimeToLive::For(ttl) => Some(ttl),
             TimeToLive::Endless | TimeToLive::Instant => None,
         };
@@ -488,6 +483,12 @@ impl Engine {
             Ids::Uuid => TaskId::Uuid(uuid_v7(self.now, number, self.seed)),
         }
     }
+}
+
+/// Whether a put waits for batches.
+#[inline(never)]
+const fn follows(put: &Put<'_>) -> bool {
+    matches!(put.bonds, Some(Bonds { after: Some(_), .. }))
 }
 
 /// The refusal of a put into a queue that is paused for puts.

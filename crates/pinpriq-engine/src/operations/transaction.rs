@@ -97,6 +97,7 @@ impl Engine {
     fn begin_notes(&mut self) {
         // What has become due before is no part of the transaction.
         self.save();
+        self.save_batches();
         self.undo = Some(Box::new(UndoLog {
             tasks: BTreeMap::new(),
             queues: BTreeMap::new(),
