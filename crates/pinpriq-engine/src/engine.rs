@@ -77,6 +77,9 @@ pub struct Engine {
     pub(crate) named_limits: NamedLimits,
     /// Tasks that are followed together.
     pub(crate) batches: Batches,
+    /// Whether any task has had an account, or any batch was there. Otherwise nothing of either is
+    /// forgotten with a task.
+    pub(crate) has_marks: bool,
     /// While the engine is restored, numbers for the batches that tasks name.
     pub(crate) restored_batches: BTreeMap<Bytes, u64>,
     /// Computes the slots of schedules.
@@ -162,6 +165,7 @@ impl Engine {
             own_shares: OwnShares::default(),
             named_limits: NamedLimits::default(),
             batches: Batches::default(),
+            has_marks: false,
             restored_batches: BTreeMap::new(),
             calendars: Arc::new(EveryOnly),
             clients: None,

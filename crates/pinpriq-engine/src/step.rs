@@ -223,9 +223,6 @@ impl Engine {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "it is most of the work of an ack")]
     fn take_out(&mut self, slot: Slot, operation: Operation, exit: Exit) -> Task {
-        if self.batches.were_used() {
-            self.leave_batches(slot, exit);
-        }
         let from = self.lift(slot);
         assert!(
             permits(operation, Some(from), None) || matches!(exit, Exit::Expired | Exit::Cancelled),
@@ -233,6 +230,9 @@ impl Engine {
         );
         self.report.stir(from != StateKind::Taken);
         let task = self.detach(slot);
+        if self.has_marks {
+            self.forget_marks(slot, &task, (from, exit));
+        }
         let queue = &mut self.queues[task.queue];
         let is_followed = queue.is_followed();
         if queue.settings.ids != Ids::Sequence {
@@ -438,6 +438,7 @@ impl Engine {
     /// Removes the task from memory and from everything that refers to it by number.
     pub(crate) fn remove_from_memory(&mut self, slot: Slot) -> Task {
         let task = self.detach(slot);
+        self.forget_account(task.number());
         self.tasks.forget(task.payload());
         self.report.give_up(task.place());
         task
@@ -452,7 +453,6 @@ impl Engine {
             self.deadlines.remove(at, Due::Task(task.number()));
         }
         self.bytes -= task.own_bytes() + TASK_OVERHEAD_BYTES;
-        self.forget_account(task.number());
         if task.shares() {
             self.let_go(task.number());
         }

@@ -83,6 +83,7 @@ impl Engine {
         let record = BatchRecord::new(number, name, self.now, expires_at);
         self.bytes += record.bytes();
         self.tasks.memberships.begin(number, record.name.clone());
+        self.has_marks = true;
         self.batches.insert(Batch::new(record, None));
         self.count_for_account(number);
         self.note_change(number);
@@ -343,6 +344,7 @@ impl Engine {
 
     pub(crate) fn restore_batch(&mut self, record: BatchRecord, place: Option<Place>) {
         self.issued.raise(record.number);
+        self.has_marks = true;
         for former in self.batches.restore(Batch::new(record, place)) {
             self.report.give_up(former);
         }

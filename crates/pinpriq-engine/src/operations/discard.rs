@@ -106,10 +106,8 @@ impl Engine {
         if self.tasks.memberships.are_any() {
             self.leave_batch(slot, self.tasks[slot].kind(), Leaving::Failed);
         }
-        if self.tasks[slot].after().is_some() {
-            self.unfollow(slot);
-        }
         let task = self.remove_from_memory(slot);
+        self.unfollow(&task);
         self.forget_lease(&task);
         self.tell_watchers(None, &task, Outcome::Killed);
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use crate::engine::Engine;
 use crate::memory::batches::Batch;
 use crate::memory::deadlines::Due;
-use crate::memory::packed::Unsaved;
+use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::Slot;
 use crate::operations::batches::counts_as_acked;
 use crate::transition::Operation;
@@ -130,19 +130,22 @@ impl Engine {
         self.note_change(number);
     }
 
-    /// Takes a task out of its batch that leaves its queue, and ends its wait for others.
+    /// Forgets the account of a task that has left its queue, takes it out of its batch, and ends
+    /// its wait for others. It was in the state `from`.
     #[cold]
     #[inline(never)]
-    pub(crate) fn leave_batches(&mut self, slot: Slot, exit: Exit) {
-        if self.undo.is_some() {
-            self.note_task(slot);
-        }
-        let from = self.tasks[slot].kind();
+    pub(crate) fn forget_marks(
+        &mut self,
+        slot: Slot,
+        task: &Task,
+        (from, exit): (StateKind, Exit),
+    ) {
+        self.forget_account(task.number());
         let leaving = match exit {
             Exit::Acked => Leaving::Acked,
             Exit::Moved => Leaving::Moves,
             Exit::Skipped => {
-                let only_if = self.tasks[slot].after().map(|after| after.only_if);
+                let only_if = task.after().map(|after| after.only_if);
                 if only_if.is_some_and(counts_as_acked) { Leaving::Acked } else { Leaving::Failed }
             }
             Exit::Expired | Exit::Killed | Exit::Dead | Exit::Evicted | Exit::Cancelled => {
@@ -150,9 +153,7 @@ impl Engine {
             }
         };
         self.leave_batch(slot, from, leaving);
-        if self.tasks[slot].after().is_some() {
-            self.unfollow(slot);
-        }
+        self.unfollow(task);
     }
 
     /// Follows a task that may be in a batch from one state into another. Returns whether it has
@@ -266,19 +267,18 @@ impl Engine {
     }
 
     /// Notes that a task waits for its batches no longer.
-    #[inline(never)]
-    pub(crate) fn unfollow(&mut self, slot: Slot) {
-        let task = &self.tasks[slot];
-        let (number, names) = (task.number(), task.after().map(|after| after.names.clone()));
-        for name in names.into_iter().flatten() {
-            self.change_followers(&name, |batch| _ = batch.followers.remove(&number));
+    pub(crate) fn unfollow(&mut self, task: &Task) {
+        let number = task.number();
+        for name in task.after().into_iter().flat_map(|after| &after.names) {
+            self.change_followers(name, |batch| _ = batch.followers.remove(&number));
         }
     }
 
     /// Ends the wait of a task for its batches. Returns how many bytes it occupies less.
     #[inline(never)]
     pub(crate) fn wait_no_longer(&mut self, slot: Slot) -> u64 {
-        self.unfollow(slot);
+        let task = self.tasks[slot].clone();
+        self.unfollow(&task);
         let task = &mut self.tasks[slot];
         let before = task.own_bytes();
         task.set_after(None);
@@ -466,6 +466,7 @@ impl Engine {
             self.revive_member(slot, restored.name_of(slot));
             if self.tasks[slot].after().is_some() {
                 self.batches.note_use();
+                self.has_marks = true;
                 self.revive_follower(slot);
             }
         }
