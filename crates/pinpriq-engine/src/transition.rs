@@ -202,10 +202,6 @@ pub(crate) const fn answer(operation: Operation, standing: Standing) -> Answer {
             _ => held(By::Id, standing, Answer::Stays),
         },
         Operation::Touch(by) | Operation::Start(by) => held(by, standing, Answer::Stays),
-        Operation::Follow => match standing {
-            Standing::Resting(Waiting) => Answer::Moves(TO_READY),
-            _ => Answer::Never,
-        },
         Operation::Recall => match standing {
             Standing::TakenHere | Standing::TakenElsewhere => Answer::Moves(&[Some(Ready), None]),
             _ => Answer::Never,
@@ -250,6 +246,9 @@ const fn by_id(operation: Operation, standing: Standing) -> Answer {
         | (Operation::HolderGone, Standing::Absent | Standing::Resting(_)) => Answer::Never,
         (Operation::Deadline, Standing::Resting(_)) => Answer::Moves(&[Some(Ready), None]),
         (Operation::Deadline | Operation::HolderGone, _) => Answer::Moves(TO_FAILED),
+
+        (Operation::Follow, Standing::Resting(Waiting)) => Answer::Moves(TO_READY),
+        (Operation::Follow, _) => Answer::Never,
 
         (_, Standing::Absent) => Answer::Refused(NotFound),
 

@@ -26,7 +26,10 @@ pub const BATCH_STEPS_MAX: usize = 1_000;
 pub const BATCH_OVERHEAD_BYTES: u64 = 512;
 
 /// What it counts that a task is in a batch.
-pub const MEMBER_OF_BATCH_BYTES: u64 = 16;
+pub const MEMBER_OF_BATCH_BYTES: u64 = LINK_BYTES as u64;
+
+/// What it takes to follow a task.
+const LINK_BYTES: usize = 16;
 
 /// What it counts that a task waits for a batch, in addition to the name. An estimate.
 pub const AFTER_OVERHEAD_BYTES: usize = 64;
@@ -158,7 +161,7 @@ impl<'a> Bonds<'a> {
     /// What it occupies.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let batch = self.batch.map_or(0, |_| MEMBER_OF_BATCH_BYTES as usize);
+        let batch = self.batch.map_or(0, |_| LINK_BYTES);
         let after = self.after.map_or(&b""[..], |after| after.names);
         batch + decode_names(after).map(|name| name.len() + AFTER_OVERHEAD_BYTES).sum::<usize>()
     }
@@ -327,9 +330,9 @@ mod tests {
         let many: Vec<&[u8]> = many.iter().map(|name| &name[..]).collect();
         assert_eq!(check(None, &many[1..]), Ok(()));
         let (a, none): (&[u8], &[u8]) = (b"a", b"");
-        let wrong: [(Option<&[u8]>, &[&[u8]]); 4] =
-            [(None, &[]), (None, &[a, a]), (Some(a), &[a]), (None, &[none])];
-        for (batch, after) in wrong {
+        for (batch, after) in
+            [(None, &[][..]), (None, &[a, a][..]), (Some(a), &[a][..]), (None, &[none][..])]
+        {
             assert!(check(batch, after).is_err(), "{batch:?} {after:?}");
         }
         assert!(check(None, &many).is_err());

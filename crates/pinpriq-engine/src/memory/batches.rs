@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::memory::details::{self, Kept, Records, start_of};
 use crate::memory::slots::Slot;
-use pinpriq_proto::batches::{BatchRecord, BatchState};
+use pinpriq_proto::batches::{BatchRecord, BatchShown, BatchState};
 use pinpriq_proto::change::Place;
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::task::Bytes;
@@ -89,6 +89,23 @@ impl Batch {
                 Some(record.expires_at.map_or(abandoned, |at| at.min(abandoned)))
             }
             BatchState::Open | BatchState::Closed => record.expires_at,
+        }
+    }
+
+    /// What is shown of it.
+    pub(crate) fn shown(&self) -> BatchShown {
+        let record = &self.record;
+        BatchShown {
+            name: record.name.clone(),
+            state: record.state,
+            total: record.total,
+            pending: record.pending(),
+            buried: self.buried,
+            acked: record.acked,
+            failed: record.failed,
+            waiting: self.followers.len() as u64,
+            opened_at: record.opened_at,
+            done_at: record.done_at,
         }
     }
 

@@ -11,8 +11,8 @@ use crate::operations::admin::page_of_names;
 use crate::operations::arguments::{bad, check_positive, check_reason, quoted};
 use crate::operations::following::Joining;
 use pinpriq_proto::batches::{
-    After, BATCH_WAITERS_MAX, BatchRecord, BatchShown, BatchState, Bonds, Cancelling, GivenAfter,
-    OnlyIf, batch_bytes, check_batch_name, decode_names,
+    After, BATCH_WAITERS_MAX, BatchRecord, BatchState, Bonds, Cancelling, GivenAfter, OnlyIf,
+    batch_bytes, check_batch_name, decode_names,
 };
 use pinpriq_proto::change::{Change, Place};
 use pinpriq_proto::command::{BatchCommand, Delay, Put, TimeToLive, Wait};
@@ -40,9 +40,7 @@ impl Engine {
         let reply = match command {
             BatchCommand::Open { name, ttl } => self.open_batch(name, ttl)?,
             BatchCommand::Close(name) => self.close_batch(name)?,
-            BatchCommand::Show(name) => {
-                Reply::Batch(Box::new(self.shown_batch(self.existing_batch(name)?)))
-            }
+            BatchCommand::Show(name) => Reply::Batch(Box::new(self.existing_batch(name)?.shown())),
             BatchCommand::List(NamesPage { prefix, count, after }) => {
                 page_of_names(self.batches.names_after(prefix, after), count)
             }
@@ -188,7 +186,7 @@ impl Engine {
             Wait::Forever => None,
         };
         if batch.record.is_done() || until == Some(self.now) {
-            return Ok(Some(Reply::BatchAwaited(Box::new(self.shown_batch(batch)))));
+            return Ok(Some(Reply::BatchAwaited(Box::new(batch.shown()))));
         }
         self.check_waits(client, WAIT_OVERHEAD_BYTES)?;
         let (put, wants_result) = (None, false);
@@ -201,7 +199,7 @@ impl Engine {
         let Some(batch) = self.batches.one(number).filter(|_| self.consumers.has_watchers()) else {
             return;
         };
-        let batch = Some(Box::new(self.shown_batch(batch)));
+        let batch = Some(Box::new(batch.shown()));
         let ended = Ended { outcome: Outcome::Acked, state: None, result: None, batch };
         self.tell_watchers_of(None, number, ended);
     }
@@ -211,45 +209,6 @@ impl Engine {
             let sentence = format!("there is no batch {}", quoted(name));
             Refusal::new(RefusalKind::NotFound, sentence)
         })
-    }
-
-    /// What is shown of a batch.
-    pub(crate) fn shown_batch(&self, batch: &Batch) -> BatchShown {
-        let record = &batch.record;
-        BatchShown {
-            name: record.name.clone(),
-            state: record.state,
-            total: record.total,
-            pending: record.pending(),
-            buried: batch.buried,
-            acked: record.acked,
-            failed: record.failed,
-            waiting: batch.followers.len() as u64,
-            opened_at: record.opened_at,
-            done_at: record.done_at,
-        }
-    }
-
-    /// Checks the arguments of a put about batches.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn check_bonds(&self, put: &Put<'_>, bonds: &Bonds<'_>) -> Result<(), Refusal> {
-        bonds.check()?;
-        if bonds.after.is_none() {
-            return Ok(());
-        }
-        match put.delay {
-            Delay::Until(_) => {
-                Err(bad("AT and AFTER exclude each other: give one of them".to_owned()))
-            }
-            Delay::Held => {
-                Err(bad("HELD and AFTER exclude each other: give one of them".to_owned()))
-            }
-            Delay::For(_) if put.ttl == TimeToLive::Instant => {
-                Err(bad("a task that lives for an instant cannot wait for a batch".to_owned()))
-            }
-            Delay::For(_) => Ok(()),
-        }
     }
 
     /// Refuses to put a task into a batch that takes none, or that waits for one that does not take
@@ -300,7 +259,7 @@ impl Engine {
     #[inline(never)]
     pub(crate) fn bytes_of_bonds(&self, bonds: &Bonds<'_>) -> usize {
         let of_batch = bonds.batch.map_or(0, |name| self.bytes_of_new_batch(name));
-        bonds.bytes() + of_batch as usize
+        bonds.bytes() + usize::try_from(of_batch).unwrap_or(usize::MAX)
     }
 
     /// How many bytes a batch needs of which there is none yet.
@@ -348,6 +307,24 @@ impl Engine {
         for former in self.batches.restore(Batch::new(record, place)) {
             self.report.give_up(former);
         }
+    }
+}
+
+/// Checks the arguments of a put about batches.
+#[cold]
+#[inline(never)]
+pub(crate) fn check_bonds(put: &Put<'_>, bonds: &Bonds<'_>) -> Result<(), Refusal> {
+    bonds.check()?;
+    if bonds.after.is_none() {
+        return Ok(());
+    }
+    match put.delay {
+        Delay::Until(_) => Err(bad("AT and AFTER exclude each other: give one of them".to_owned())),
+        Delay::Held => Err(bad("HELD and AFTER exclude each other: give one of them".to_owned())),
+        Delay::For(_) if put.ttl == TimeToLive::Instant => {
+            Err(bad("a task that lives for an instant cannot wait for a batch".to_owned()))
+        }
+        Delay::For(_) => Ok(()),
     }
 }
 

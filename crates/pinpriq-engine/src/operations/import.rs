@@ -99,8 +99,8 @@ impl Engine {
         let batch = record.batch().filter(|_| !state.kind().is_finished()).cloned();
         let own = self.own_id(record)?;
         self.check_unique_of(record, &state, until)?;
-        let after = record.progress.after().into_iter().flat_map(|after| &after.names);
-        after.map(|name| self.check_follows(name)).collect::<Result<(), _>>()?;
+        let mut after = record.progress.after().into_iter().flat_map(|after| &after.names);
+        after.try_for_each(|name| self.check_follows(name))?;
         batch.as_ref().map_or(Ok(()), |name| self.check_joins(name))?;
         // The searches may have ended the queue.
         let existing = self.queues.find(&record.queue);

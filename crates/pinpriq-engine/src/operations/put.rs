@@ -8,6 +8,7 @@ use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::{
     bad, check_cost_below, check_id, check_positive, check_reason, quoted,
 };
+use crate::operations::batches::check_bonds;
 use crate::operations::held::be_buried;
 use crate::operations::ids::{can_have, uuid_v7};
 use crate::transition::Operation;
@@ -110,6 +111,25 @@ impl Engine {
         if let Some(unique) = &put.unique {
             self.open_window(number, put.queue, unique, id.clone());
         }
+        self.tell_put((client, request), put, (id, number));
+        if let Some(bonds) = &put.bonds {
+            self.bind(slot, number, bonds);
+        }
+        if put.ttl == TimeToLive::Instant {
+            self.end_instant(slot, number);
+        }
+        Ok(None)
+    }
+
+    /// Replies to a put of a new task, now or at its end.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is part of every put")]
+    fn tell_put(
+        &mut self,
+        (client, request): (ClientId, RequestId),
+        put: &Put<'_>,
+        (id, number): (TaskId, u64),
+    ) {
         let unique = put.unique.map(|_| true);
         match (put.wait, unique) {
             (Some(wait), _) => {
@@ -122,13 +142,6 @@ impl Engine {
                 self.reply(client, request, Reply::PutUnique(put));
             }
         }
-        if let Some(bonds) = &put.bonds {
-            self.bind(slot, number, bonds);
-        }
-        if put.ttl == TimeToLive::Instant {
-            self.end_instant(slot, number);
-        }
-        Ok(None)
     }
 
     /// Puts a task, and replies with its number.
@@ -305,7 +318,7 @@ impl Engine {
         self.check_payload(put.payload)?;
         put.unique.as_ref().map_or(Ok(()), |unique| self.check_unique(unique))?;
         if let Some(bonds) = &put.bonds {
-            self.check_bonds(put, bonds)?;
+            check_bonds(put, bonds)?;
         }
         if let Some(ttr) = put.terms.ttr {
             check_positive("the TTR", Some(ttr))?;

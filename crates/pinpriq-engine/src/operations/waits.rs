@@ -134,7 +134,7 @@ impl Engine {
         // If there is no task, the queue was emptied, and this awaiter has not been notified yet.
         let outcome = if state.is_some() { Outcome::Timeout } else { Outcome::Killed };
         let batch = self.batches.one(awaiter.number);
-        let batch = batch.map(|batch| Box::new(self.shown_batch(batch)));
+        let batch = batch.map(|batch| Box::new(batch.shown()));
         self.answer_awaiter(awaiter, &Ended { outcome, state, result: None, batch });
     }
 

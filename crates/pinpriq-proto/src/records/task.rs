@@ -538,8 +538,8 @@ fn put_after(out: &mut Vec<u8>, after: &After) {
 #[cold]
 fn take_after(input: &mut &[u8]) -> Result<After, Malformed> {
     const WRONG: Malformed = Malformed::OutOfRange("after");
-    let count = take_small(input, "after")?;
-    if count > AFTER_MAX as u32 {
+    let count = usize::try_from(take_small(input, "after")?).unwrap_or(usize::MAX);
+    if count > AFTER_MAX {
         return Err(WRONG);
     }
     let names = (0..count).map(|_| take_bytes(input).map(Arc::from)).collect::<Result<_, _>>()?;

@@ -58,7 +58,9 @@ pub(super) fn value(writer: &mut Writer<'_>, value: Value<'_>) {
         Value::Rate(rate) => writer.bulk(rate.to_string().as_bytes()),
         Value::Names(names) => {
             writer.array(names.len());
-            names.iter().for_each(|name| writer.bulk(name));
+            for name in names {
+                writer.bulk(name);
+            }
         }
         Value::Attempts(attempts) => {
             writer.array(attempts.len());
