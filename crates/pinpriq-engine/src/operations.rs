@@ -4,7 +4,6 @@
 mod admin;
 pub(crate) mod ageing;
 pub(crate) mod arguments;
-pub(crate) mod batches;
 mod bounds;
 mod buckets;
 mod bulk;
@@ -19,7 +18,6 @@ mod explain;
 mod export;
 pub(crate) mod fail;
 pub(crate) mod find;
-pub(crate) mod following;
 pub(crate) mod gates;
 mod held;
 pub(crate) mod history;

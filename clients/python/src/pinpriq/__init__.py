@@ -5,7 +5,6 @@
 """
 
 from . import commands
-from .aio.batches import AsyncBatch
 from .aio.client import AsyncClient
 from .aio.job import AsyncJob
 from .aio.queue import AsyncQueue
@@ -47,7 +46,6 @@ from .errors import (
 from .replies import (
     Attempt,
     Awaited,
-    BatchShown,
     Changed,
     Explanation,
     Lease,
@@ -65,7 +63,6 @@ from .requests.base import NO_PRIORITY, OWN
 from .serialisers import Json, MsgPack, Raw, Serialiser
 from .settings import QueueSettings, QueueShown
 from .spans import Moment, Span
-from .sync.batches import Batch
 from .sync.client import Client
 from .sync.job import Job
 from .sync.queue import Queue
@@ -81,7 +78,6 @@ __version__ = "0.1.0"
 __all__ = [
     "Attempt",
     "Aborted",
-    "AsyncBatch",
     "AsyncClient",
     "AsyncJob",
     "AsyncMember",
@@ -93,8 +89,6 @@ __all__ = [
     "Awaited",
     "BadArgument",
     "BadRequest",
-    "Batch",
-    "BatchShown",
     "Bury",
     "Busy",
     "Cancelled",

@@ -166,9 +166,7 @@ impl Task {
         }
         self.set_unique_key(None);
         self.set_counts(Counts::NONE);
-        if self.after().is_none() {
-            self.set_delay(Span::ZERO);
-        }
+        self.set_delay(Span::ZERO);
         self.set_aged(Aged::NONE);
         self.set_progress_text(None);
         if id != TaskId::Number(number) {

@@ -85,11 +85,7 @@ impl Engine {
     }
 
     pub(crate) fn answer_awaiter(&mut self, awaiter: Awaiter, ended: &Ended) {
-        if let Some(batch) = &ended.batch {
-            let reply = Reply::BatchAwaited(batch.clone());
-            return self.reply(awaiter.client, awaiter.request, reply);
-        }
-        let Ended { outcome, state, ref result, .. } = *ended;
+        let Ended { outcome, state, ref result } = *ended;
         let wants_result = awaiter.wants_result;
         let reply = match awaiter.put {
             Some(put) => put.reply(outcome),
@@ -133,9 +129,7 @@ impl Engine {
         let state = self.live(awaiter.number).map(|slot| self.tasks[slot].kind());
         // If there is no task, the queue was emptied, and this awaiter has not been notified yet.
         let outcome = if state.is_some() { Outcome::Timeout } else { Outcome::Killed };
-        let batch = self.batches.one(awaiter.number);
-        let batch = batch.map(|batch| Box::new(batch.shown()));
-        self.answer_awaiter(awaiter, &Ended { outcome, state, result: None, batch });
+        self.answer_awaiter(awaiter, &Ended { outcome, state, result: None });
     }
 
     /// Replies to every blocked request of a client as if its time were up.
@@ -159,7 +153,7 @@ impl Engine {
         }
     }
 
-    pub(crate) fn add_awaiter(&mut self, awaiter: Awaiter) {
+    fn add_awaiter(&mut self, awaiter: Awaiter) {
         let id = AwaiterId(self.consumers.draw().0);
         if let Some(at) = awaiter.until {
             self.deadlines.insert(at, Due::Awaiter(id));

@@ -39,7 +39,6 @@ pub(super) fn tables() -> String {
             }
             FieldKind::Truth => "truth",
             FieldKind::Attempts => "attempts",
-            FieldKind::Names => "names",
             _ => "text",
         };
         let _ = writeln!(text, "  {{ name: \"{}\", kind: \"{kind}\" }},", field.name);
