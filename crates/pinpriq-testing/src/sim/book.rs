@@ -96,8 +96,9 @@ impl Book {
 
     /// Notes what later takes have to wait for, given a change that is about to be applied.
     fn note_takes(&mut self, position: u64, change: &Change) {
-        if let Change::Granted(granted) = change {
-            self.unstarted.remove(&granted.number);
+        if let Some(number) = self.taken_by(change) {
+            self.unstarted.remove(&number);
+            return;
         }
         let known = |number: &u64| self.current.tasks.get(number).map(|(task, _)| task);
         let was_taken = |number: &u64| {
@@ -105,8 +106,7 @@ impl Book {
             self.unstarted.contains(number) || known(number).is_some_and(is_taken)
         };
         let stirs = match change {
-            Change::Granted(_)
-            | Change::Schedule(_)
+            Change::Schedule(_)
             | Change::ScheduleMoved(_)
             | Change::ScheduleGone(_)
             | Change::Detail(_)
@@ -142,6 +142,19 @@ impl Book {
         };
         if stirs {
             self.stirred = position;
+        }
+    }
+
+    /// The task that this change gives to a client, where it does.
+    fn taken_by(&self, change: &Change) -> Option<u64> {
+        match change {
+            Change::Granted(granted) => Some(granted.number),
+            // A take of a queue that notes attempts.
+            Change::Moved(moved) if matches!(moved.progress.state, State::Taken(_)) => {
+                let (task, _) = self.current.tasks.get(&moved.number)?;
+                (task.progress.state == State::Ready).then_some(moved.number)
+            }
+            _ => None,
         }
     }
 
