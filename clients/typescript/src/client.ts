@@ -2,6 +2,7 @@
 import { hostname } from "node:os";
 import type { ConnectionOptions } from "node:tls";
 import { placeOf } from "./addresses.js";
+import { Batch } from "./batches.js";
 import { Caller } from "./caller.js";
 import { type Codec, json } from "./codec.js";
 import * as commands from "./commands.js";
@@ -154,6 +155,23 @@ export class Client implements AsyncDisposable {
       throw new PinpriqError("a transaction collects its commands without waiting for anything");
     }
     return (await this.#caller.transact(transaction.commands)).map(plainOf);
+  }
+
+  /**
+   * Returns a batch: tasks that are followed together. Without a name it gets a random one. On a
+   * server with several shards, give a name with the part in braces of its queues, such as
+   * `{films}-4711` for the queues `films` and `{films}-join`; others are refused with `CROSSSHARD`.
+   */
+  batch(name?: string): Batch {
+    return new Batch(this.#caller, name);
+  }
+
+  /** Goes through the names of the batches, in order. */
+  async *batchNames(
+    options: Abortable & { prefix?: string } = {},
+  ): AsyncGenerator<string, void, undefined> {
+    const words = commands.batchList({ prefix: options.prefix });
+    for await (const name of this.#caller.pages(words, options)) yield textOf(name);
   }
 
   /** Goes through the names of the queues, in order. */

@@ -52,6 +52,15 @@ export interface Options {
   readonly backoffMaxMs?: number | undefined;
   /** What has come of the work is part of the answer, as its last element. */
   readonly result?: boolean | undefined;
+  /** Only pending tasks of this batch. */
+  readonly batch?: string | undefined;
+  /** Batches that have to be done before the task can be taken; at most 16. */
+  readonly after?: readonly string[] | undefined;
+  /**
+   * Whether the task is skipped after AFTER: never (done, the default), if a task of those batches
+   * has failed (acked), or if none has (failed).
+   */
+  readonly onlyIf?: "done" | "acked" | "failed" | undefined;
   /** At most this many. */
   readonly count?: number | undefined;
   /** From which end of the priorities, MIN unless it is given. */
@@ -176,6 +185,9 @@ const SEND: {
   backoffMs: (words, value) => words.spanOrNone("BACKOFF", value),
   backoffMaxMs: (words, value) => words.span("BACKOFFMAX", value),
   result: (words, value) => words.flag("RESULT", value),
+  batch: (words, value) => words.option("BATCH", value),
+  after: (words, value) => words.counted("AFTER", value),
+  onlyIf: (words, value) => words.option("IF", value),
   count: (words, value) => words.number("COUNT", value),
   from: (words, value) => words.option("FROM", value),
   order: (words, value) => words.option("ORDER", value),
@@ -236,7 +248,7 @@ type Of<List extends readonly (keyof Options)[]> = Pick<Options, List[number]>;
 const PUT = [
   "key", "priority", "delayMs", "at", "ttlMs", "ttrMs", "id", "waitMs", "roomMs", "unique",
   "windowMs", "onDuplicate", "reason", "share", "headers", "held", "attempts", "backoffMs",
-  "backoffMaxMs", "result",
+  "backoffMaxMs", "result", "after", "onlyIf",
 ] as const;
 /** The options of `PUT`. */
 export type PutOptions = Of<typeof PUT> & {
@@ -244,6 +256,8 @@ export type PutOptions = Of<typeof PUT> & {
   readonly state?: "B" | undefined;
   /** What a take costs: rates and turns count it, 1 unless it is given. */
   readonly cost?: number | undefined;
+  /** The batch that the task is in, which is made if there is none. */
+  readonly batch?: string | undefined;
 };
 
 /**
@@ -253,7 +267,8 @@ export type PutOptions = Of<typeof PUT> & {
 export function put(queue: string, payload: Word, options: PutOptions = {}): Words {
   return send(new Words("PUT", queue, payload), options, PUT)
     .option("STATE", options.state)
-    .number("COST", options.cost);
+    .number("COST", options.cost)
+    .option("BATCH", options.batch);
 }
 
 const TAKE = [
@@ -479,7 +494,7 @@ export function explain(queue: string, id?: string, options: ExplainOptions = {}
   return send(new Words("EXPLAIN", queue).maybe(id), options, EXPLAIN);
 }
 
-const SCAN = ["cursor", "count", "state", "key", "withMeta", "member"] as const;
+const SCAN = ["cursor", "count", "state", "key", "batch", "withMeta", "member"] as const;
 /** The options of `SCAN`. */
 export type ScanOptions = Of<typeof SCAN>;
 
@@ -517,7 +532,7 @@ export function cancel(queue: string, id: string, options: CancelOptions = {}): 
 }
 
 const BULK = [
-  "restart", "cancel", "kill", "redrive", "move", "state", "key", "priorities", "olderMs",
+  "restart", "cancel", "kill", "redrive", "move", "state", "key", "batch", "priorities", "olderMs",
   "failures", "header", "count", "cursor", "dry", "member",
 ] as const;
 /** The options of `BULK`. */
@@ -550,7 +565,7 @@ export type AwaitCommandOptions = Of<typeof AWAIT>;
 
 /**
  * Waits until a task is finished. The reply: the outcome (acked, buried, expired, killed, dead,
- * evicted, moved, cancelled, timeout) and the state; with RESULT the result last.
+ * evicted, moved, cancelled, skipped, timeout) and the state; with RESULT the result last.
  */
 export function awaitCommand(queue: string, id: string, options: AwaitCommandOptions = {}): Words {
   return send(new Words("AWAIT", queue, id), options, AWAIT);
@@ -894,4 +909,67 @@ export function scheduleDrop(schedule: string): Words {
 /** Puts a task of a schedule now, also while it is paused. The reply: the id. */
 export function scheduleFire(schedule: string): Words {
   return new Words("SCHEDULE", "FIRE", schedule);
+}
+
+const BATCH_OPEN = [] as const;
+/** The options of `BATCH OPEN`. */
+export type BatchOpenOptions = Of<typeof BATCH_OPEN> & {
+  /** How long the batch has to be done, or else it is done as failed. */
+  readonly ttlMs?: number | undefined;
+};
+
+/** Makes a batch that has no tasks yet. The reply: OK. */
+export function batchOpen(batch: string, options: BatchOpenOptions = {}): Words {
+  return send(new Words("BATCH", "OPEN", batch), options, BATCH_OPEN).span("TTL", options.ttlMs);
+}
+
+/**
+ * Says that a batch has all its tasks: it is done once none is pending. The reply: how many are
+ * pending.
+ */
+export function batchClose(batch: string): Words {
+  return new Words("BATCH", "CLOSE", batch);
+}
+
+/**
+ * Tells how far a batch is. The reply: a map: name, state (open, closed, done), total, pending,
+ * buried, acked, failed, waiting, opened_at, done_at.
+ */
+export function batchShow(batch: string): Words {
+  return new Words("BATCH", "SHOW", batch);
+}
+
+const BATCH_LIST = ["prefix", "count", "cursor"] as const;
+/** The options of `BATCH LIST`. */
+export type BatchListOptions = Of<typeof BATCH_LIST>;
+
+/**
+ * Tells the names of the batches, page by page. The reply: the cursor of the next page (0 after
+ * the last) and the names in order.
+ */
+export function batchList(options: BatchListOptions = {}): Words {
+  return send(new Words("BATCH", "LIST"), options, BATCH_LIST);
+}
+
+const BATCH_CANCEL = ["reason", "graceMs"] as const;
+/** The options of `BATCH CANCEL`. */
+export type BatchCancelOptions = Of<typeof BATCH_CANCEL>;
+
+/** Closes a batch and cancels all its tasks that are pending. The reply: how many were pending. */
+export function batchCancel(batch: string, options: BatchCancelOptions = {}): Words {
+  return send(new Words("BATCH", "CANCEL", batch), options, BATCH_CANCEL);
+}
+
+/** Forgets a batch that is done. The reply: 1, or 0 if there is none. */
+export function batchDrop(batch: string): Words {
+  return new Words("BATCH", "DROP", batch);
+}
+
+const BATCH_AWAIT = ["waitMs"] as const;
+/** The options of `BATCH AWAIT`. */
+export type BatchAwaitOptions = Of<typeof BATCH_AWAIT>;
+
+/** Waits until a batch is done. The reply: done or timeout, and a map as from BATCH SHOW. */
+export function batchAwait(batch: string, options: BatchAwaitOptions = {}): Words {
+  return send(new Words("BATCH", "AWAIT", batch), options, BATCH_AWAIT);
 }

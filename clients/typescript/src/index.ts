@@ -1,4 +1,5 @@
 // The public names of the package.
+export { Batch, type BatchInfo, type BatchOpenOptions } from "./batches.js";
 export { Client, type ClientOptions, type QueueOptions } from "./client.js";
 export * as commands from "./commands.js";
 export { bytes, type Codec, json, text } from "./codec.js";

@@ -1,8 +1,8 @@
 // What the server tells about a task besides its payload. Printed from
 // the server's table of fields by `cargo test -p pinpriq-proto printed`.
 import {
-  type Attempt, attemptsOf, isYes, numberOf, numberOrNull, type Origin, originOf, ownNumber,
-  type ReplyMap, type State, textOf, textOrNull, textsOf,
+  type Attempt, attemptsOf, isYes, namesOf, numberOf, numberOrNull, type Origin, originOf,
+  ownNumber, type ReplyMap, type State, textOf, textOrNull, textsOf,
 } from "./replies.js";
 
 /** What the server knows about a task. Moments are Unix milliseconds. */
@@ -51,6 +51,10 @@ export interface TaskMeta {
   readonly progress: string | null;
   /** How far the work has come, for who takes it next, if a holder has said that. */
   readonly checkpoint: string | null;
+  /** The batch it is pending in. */
+  readonly batch: string | null;
+  /** The batches that have to be done before it, in W. */
+  readonly after: readonly string[];
   /** Whether it waits in W until it is freed. */
   readonly held: boolean;
   /** What has come of the work, if it is finished and its holder said that. */
@@ -92,6 +96,8 @@ export function metaOf(map: ReplyMap): TaskMeta {
     cancelled: textOrNull(map["cancelled"]),
     progress: textOrNull(map["progress"]),
     checkpoint: textOrNull(map["checkpoint"]),
+    batch: textOrNull(map["batch"]),
+    after: namesOf(map["after"]),
     held: isYes(map["held"]),
     result: textOrNull(map["result"]),
     attemptsMax: ownNumber(map["attempts_max"]),

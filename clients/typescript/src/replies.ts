@@ -12,7 +12,7 @@ export type StateOrGone = State | "X";
 /** How a task ended, or `timeout` if it has not ended in time. */
 export type Outcome =
   | "acked" | "buried" | "expired" | "killed" | "dead" | "evicted" | "moved" | "cancelled"
-  | "timeout";
+  | "skipped" | "timeout";
 
 /** Where a dead letter comes from. Moments are Unix milliseconds. */
 export interface Origin {
@@ -129,6 +129,11 @@ export function textsOf(reply: Reply | undefined): Record<string, string> {
   if (reply === undefined) return {};
   const pairs = Object.entries(mapOf(reply)).map(([name, value]) => [name, textOf(value)]);
   return Object.fromEntries(pairs) as Record<string, string>;
+}
+
+/** Returns names. What came without them has none. */
+export function namesOf(reply: Reply | undefined): string[] {
+  return Array.isArray(reply) ? reply.map(textOf) : [];
 }
 
 /** Returns a task, which is a list of four or a map. */

@@ -87,6 +87,12 @@ export class Words {
     return this.add(name, `${pairs.length}`, ...pairs.flat());
   }
 
+  /** Adds an option whose value is a number and so many names. None at all are left out. */
+  counted(name: string, values: readonly Word[] | undefined): this {
+    if (values === undefined || values.length === 0) return this;
+    return this.add(name, `${values.length}`, ...values);
+  }
+
   /** Adds a word that can be left out. */
   maybe(value: Word | undefined): this {
     return value === undefined ? this : this.add(value);

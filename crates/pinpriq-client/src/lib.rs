@@ -41,6 +41,29 @@
 //! # Ok(()) }
 //! ```
 //!
+//! # Batches
+//!
+//! When all of these are done, do that:
+//!
+//! ```no_run
+//! # async fn example(client: pinpriq_client::Client) -> Result<(), pinpriq_client::Error> {
+//! use pinpriq_client::{Error, OnlyIf};
+//!
+//! let batch = client.batch("{films}-4711");
+//! let filled = batch.fill(|batch| async move {
+//!     for part in ["first", "second"] {
+//!         batch.put("films", part).await?;
+//!     }
+//!     batch.then("{films}-join", "4711").only_if(OnlyIf::Acked).await?;
+//!     Ok::<_, Error>(())
+//! });
+//! filled.await?;
+//! # Ok(()) }
+//! ```
+//!
+//! A task of a batch may add others to it. [`Put`] has the options of batches too, and
+//! [`Batch::wait`] waits for the end. Dead letters that are moved back are in no batch.
+//!
 //! # Connections
 //!
 //! A [`Client`] is a cheap handle: clone it. All clones share one connection, over which requests
@@ -73,6 +96,7 @@
 
 mod address;
 mod attempts;
+mod batch;
 pub mod blocking;
 mod client;
 mod clock;
@@ -92,12 +116,15 @@ mod transport;
 mod waiting;
 mod worker;
 
+pub use batch::{Batch, BatchShown, BatchState};
 pub use client::Client;
 pub use error::{Error, Refused};
 pub use job::Job;
 pub use name::Name;
 pub use options::{BadAddress, Options};
-pub use queue::{Bulk, Change, Changed, End, Ended, Order, Put, PutDone, Queue, Release, Take};
+pub use queue::{
+    Bulk, Change, Changed, End, Ended, OnlyIf, Order, Put, PutDone, Queue, Release, Take,
+};
 pub use task::{Attempt, Origin, Own, State, Task};
 pub use topic::{Publish, Topic};
 pub use worker::{Event, Failure, Happening, Outcome, Returned, Worker, stop_signal};

@@ -1,9 +1,9 @@
-//! The name of a queue, topic or member, or an id.
+//! The name of a queue, topic, member or batch, or an id.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// The name of a queue, topic or member, or the id of a task: any bytes, mostly text.
+/// The name of a queue, topic, member or batch, or the id of a task: any bytes, mostly text.
 ///
 /// It is shown as text, in which U+FFFD stands for what is not UTF-8.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -18,7 +18,7 @@ use crate::task::{State, Task, moment};
 use crate::told::Told;
 
 pub use bulk::{Bulk, Change, Changed};
-pub use put::{Put, PutDone};
+pub use put::{OnlyIf, Put, PutDone};
 pub use take::{End, Order, Take};
 pub(crate) use take::{Source, take};
 

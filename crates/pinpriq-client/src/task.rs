@@ -116,19 +116,19 @@ pub enum Own<T> {
     Is(T),
 }
 
-/// The map of a task, whose members may be missing.
-struct Map<'a>(&'a Value);
+/// A map, such as that of a task, whose members may be missing.
+pub(crate) struct Map<'a>(pub(crate) &'a Value);
 
 impl Map<'_> {
     fn bytes(&self, name: &str) -> Option<Vec<u8>> {
         self.0.field(name)?.as_bytes().map(<[u8]>::to_vec)
     }
 
-    fn text(&self, name: &str) -> Option<String> {
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
         self.0.field(name)?.as_bytes().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    fn name(&self, name: &str) -> Option<Name> {
+    pub(crate) fn name(&self, name: &str) -> Option<Name> {
         self.0.field(name)?.as_bytes().map(Name::from)
     }
 
@@ -163,11 +163,11 @@ impl Map<'_> {
         })
     }
 
-    fn number(&self, name: &str) -> Option<u64> {
+    pub(crate) fn number(&self, name: &str) -> Option<u64> {
         u64::try_from(self.integer(name)?).ok()
     }
 
-    fn moment(&self, name: &str) -> Option<SystemTime> {
+    pub(crate) fn moment(&self, name: &str) -> Option<SystemTime> {
         moment(self.0.field(name)?)
     }
 
@@ -191,6 +191,11 @@ impl Map<'_> {
             })
         };
         self.0.field(name)?.elements()?.iter().map(attempt).collect()
+    }
+
+    fn names(&self, name: &str) -> Option<Vec<Name>> {
+        let name_of = |item: &Value| item.as_bytes().map(Name::from);
+        self.0.field(name)?.elements()?.iter().map(name_of).collect()
     }
 
     fn origin(&self) -> Option<Origin> {

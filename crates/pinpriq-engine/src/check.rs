@@ -3,6 +3,8 @@
 //! Tests, simulations and fuzzing call this after each step. It costs O(n log n), so the server
 //! does not.
 
+mod batches;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::Engine;
@@ -44,8 +46,10 @@ impl Engine {
         self.check_shares();
         self.check_tallies();
         self.check_limits();
+        self.check_batches();
         for number in self.accounts.numbers() {
-            assert!(self.tasks.find(number).is_some(), "task {number} has an account and is there");
+            let is_there = self.tasks.find(number).is_some() || self.batches.one(number).is_some();
+            assert!(is_there, "what has an account, such as {number}, is there");
         }
         assert!(self.unserved.is_empty(), "every queue was served");
         assert!(!self.report.has_unsaved(), "everything was reported");
@@ -363,6 +367,7 @@ impl Engine {
             assert!(self.deadlines.contains(until, Due::Window(number)), "a window ends");
             expected += 1;
         }
+        expected += self.batches.iter().filter(|batch| batch.armed.is_some()).count();
         assert_eq!(self.deadlines.len(), expected, "no deadline stands for nothing");
         let mut tokens = 0;
         for slot in self.queues.slots() {
@@ -567,7 +572,7 @@ impl Engine {
         let shares = self.own_shares.iter().map(|own| own.record.bytes());
         let limits = self.named_limits.iter().map(|limit| limit.record.bytes());
         let others = schedules.chain(windows).chain(shares).chain(limits).sum::<u64>();
-        self.queue_bytes() + self.fan_out_bytes() + others
+        self.queue_bytes() + self.fan_out_bytes() + self.batch_bytes() + others
     }
 
     /// The number of bytes that queues occupy.
@@ -595,7 +600,8 @@ impl Engine {
     }
 }
 
-/// `put + revived = acked + expired + killed + dead + evicted + moved + cancelled + present`.
+/// `put + revived = acked + expired + killed + dead + evicted + moved + cancelled + skipped +
+/// present`.
 fn check_balance(counters: &Counters, of: &str) {
     let came = counters.put + counters.revived;
     assert_eq!(came, counters.left() + counters.present(), "the figures of {of} balance");

@@ -7,13 +7,14 @@
 //!
 //! Each command is carried out in the module named after it. Only `step.rs` moves a task.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::fanout::members::Members;
 use crate::fanout::publications::Publications;
 use crate::issued::Issued;
 use crate::memory::accounts::Accounts;
+use crate::memory::batches::Batches;
 use crate::memory::consumers::Consumers;
 use crate::memory::deadlines::{Deadlines, Due};
 use crate::memory::discarded::Discarded;
@@ -74,6 +75,13 @@ pub struct Engine {
     pub(crate) own_shares: OwnShares,
     /// The limits that several queues use together.
     pub(crate) named_limits: NamedLimits,
+    /// Tasks that are followed together.
+    pub(crate) batches: Batches,
+    /// Whether any task has had an account, or any batch was there. Otherwise nothing of either is
+    /// forgotten with a task.
+    pub(crate) has_marks: bool,
+    /// While the engine is restored, numbers for the batches that tasks name.
+    pub(crate) restored_batches: BTreeMap<Bytes, u64>,
     /// Computes the slots of schedules.
     pub(crate) calendars: Arc<dyn Calendars>,
     /// Knows who the clients are, if somebody does.
@@ -156,6 +164,9 @@ impl Engine {
             windows: Windows::default(),
             own_shares: OwnShares::default(),
             named_limits: NamedLimits::default(),
+            batches: Batches::default(),
+            has_marks: false,
+            restored_batches: BTreeMap::new(),
             calendars: Arc::new(EveryOnly),
             clients: None,
             accounts: Accounts::default(),
@@ -278,7 +289,8 @@ impl Engine {
         let is_idle = self.discarded.is_empty()
             && self.former_tallies.is_empty()
             && self.members.ended.is_empty()
-            && !self.consumers.putters.have_vacancies();
+            && !self.consumers.putters.have_vacancies()
+            && !self.batches.have_work();
         if is_idle { self.deadlines.next() } else { Some(self.now) }
     }
 
@@ -613,6 +625,7 @@ impl Engine {
             Command::Member(command) => self.tend(command),
             Command::Schedule(command) => self.keep_schedules(&command),
             Command::Limit(command) => self.keep_limits(command),
+            Command::Batch(command) => self.keep_batches(client, request, command),
             Command::Transaction(steps) => self.transact(client, request, steps),
             Command::Within { names, command } => self.within(client, names, command),
         }
@@ -667,6 +680,7 @@ impl Engine {
                 }
                 Some(Due::Member(incarnation)) => self.end_or_rearm_member(incarnation),
                 Some(Due::Window(number)) => self.fire_window(number),
+                Some(Due::Batch(number)) => self.fire_batch(number),
                 Some(Due::Schedule(number)) => {
                     self.fill_vacancies();
                     slot_bytes += self.fire_slot(number) as u64;
@@ -681,6 +695,9 @@ impl Engine {
     /// Ends every call that may have changed something: serves the tasks that became ready, then
     /// reports what the store must know.
     pub(crate) fn conclude(&mut self) {
+        if self.batches.were_used() {
+            return self.conclude_with_batches();
+        }
         self.serve_all();
         self.save();
         self.report.conclude();

@@ -2,6 +2,7 @@
 //! consumers that wait. Nothing here knows about commands.
 
 pub(crate) mod accounts;
+pub(crate) mod batches;
 pub(crate) mod bucket;
 pub(crate) mod consumers;
 pub(crate) mod deadlines;
@@ -11,6 +12,7 @@ pub(crate) mod endings;
 pub(crate) mod gate;
 pub(crate) mod indexes;
 pub(crate) mod lingering;
+pub(crate) mod memberships;
 pub(crate) mod named_limits;
 pub(crate) mod news;
 pub(crate) mod numbers;

@@ -4,6 +4,7 @@
 mod admin;
 pub(crate) mod ageing;
 pub(crate) mod arguments;
+pub(crate) mod batches;
 mod bounds;
 mod buckets;
 mod bulk;
@@ -18,6 +19,7 @@ mod explain;
 mod export;
 pub(crate) mod fail;
 pub(crate) mod find;
+pub(crate) mod following;
 pub(crate) mod gates;
 mod held;
 pub(crate) mod history;

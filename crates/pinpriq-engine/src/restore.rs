@@ -101,6 +101,7 @@ impl Engine {
         (self.now, self.started_at) = (now, now);
         self.bytes = 0;
         self.restored_last = None;
+        self.restored_batches.clear();
         self.link_lanes();
         let slots: Vec<Slot> = self.tasks.slots().collect();
         let mut leases: Vec<Slot> = Vec::new();
@@ -141,6 +142,7 @@ impl Engine {
             queue.indexes = Indexes::of(&tasks, with_ids, &self.tasks);
         }
         self.revive_unique(&unique);
+        self.revive_batches();
         for slot in leases {
             self.end_lease(slot, Operation::HolderGone);
         }
@@ -265,12 +267,15 @@ impl Engine {
             Some(lane) => self.restored_lane(lane.number),
         };
         let payload = self.tasks.keep_bytes(&record.payload);
-        let is_shared = record.shared;
+        let (is_shared, batch) = (record.shared, record.batch().cloned());
         let mut task = Task::of(record, payload, queue, self.queues[queue].epoch);
         task.set_shares(is_shared);
         task.replace_place(place);
         task.set_recorded();
         let slot = self.tasks.insert(task);
+        if let Some(batch) = batch {
+            self.tasks.memberships.restore(slot, &batch, &mut self.restored_batches);
+        }
         if self.limits.memory_bytes.is_some() {
             if self.is_short_of_memory() {
                 self.tasks.leave_payload(slot);
@@ -294,6 +299,7 @@ impl Engine {
 
     /// Removes a restored task again.
     pub(crate) fn unrestore(&mut self, slot: Slot) {
+        self.tasks.memberships.leave(slot);
         let task = self.tasks.remove(slot);
         self.report.give_up(task.place());
         if self.limits.memory_bytes.is_some() {

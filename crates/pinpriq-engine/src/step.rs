@@ -12,6 +12,7 @@ use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::ageing::number_of;
 use crate::operations::fail::Failure;
+use crate::operations::following::Joining;
 use crate::operations::history::close_attempt;
 use crate::operations::progress::forget_the_way;
 use crate::operations::recall::leave_unstarted;
@@ -39,7 +40,7 @@ impl Engine {
         let (queue, kind) = (task.queue, task.kind());
         assert!(permits(operation, None, Some(kind)), "{operation:?} cannot make {kind:?}");
         let (content, own) = (task.content_bytes(), task.own_bytes());
-        let is_unique = task.unique_key().is_some();
+        let (is_unique, follows) = (task.unique_key().is_some(), task.after().is_some());
         if self.undo.is_some() {
             self.note_entry(task.number(), queue);
         }
@@ -73,6 +74,9 @@ impl Engine {
         self.settle(slot);
         if is_unique {
             self.claim_key(slot);
+        }
+        if follows {
+            self.follow(slot);
         }
         slot
     }
@@ -114,6 +118,13 @@ impl Engine {
         change: impl FnOnce(&mut Task) -> State,
     ) {
         let from = self.lift(slot);
+        let with_batches = self.batches.were_used();
+        if with_batches && from == StateKind::Waiting && self.tasks[slot].after().is_some() {
+            let freed = self.wait_no_longer(slot);
+            if former.is_none() {
+                self.bytes -= freed;
+            }
+        }
         let task = &mut self.tasks[slot];
         let state = change(task);
         let to = state.kind();
@@ -148,6 +159,8 @@ impl Engine {
         if from == StateKind::Taken {
             self.end_hold(queue, taken_at);
         }
+        let left = with_batches && self.move_in_batch(slot, from, to);
+        let unsaved = if left { Unsaved::Whole } else { unsaved };
         let stirred = match from {
             StateKind::Ready => to != StateKind::Taken,
             StateKind::Taken => to == StateKind::Ready,
@@ -170,7 +183,8 @@ impl Engine {
         // Usually there are no awaiters.
         if self.consumers.has_watchers() {
             let result = self.tasks[slot].result().cloned();
-            self.tell_watchers_of(Some(queue), number, Ended { outcome, state: Some(to), result });
+            let ended = Ended { outcome, state: Some(to), result, batch: None };
+            self.tell_watchers_of(Some(queue), number, ended);
         }
     }
 
@@ -216,6 +230,9 @@ impl Engine {
         );
         self.report.stir(from != StateKind::Taken);
         let task = self.detach(slot);
+        if self.has_marks {
+            self.forget_marks(slot, &task, (from, exit));
+        }
         let queue = &mut self.queues[task.queue];
         let is_followed = queue.is_followed();
         if queue.settings.ids != Ids::Sequence {
@@ -251,6 +268,7 @@ impl Engine {
             Exit::Evicted => Outcome::Evicted,
             Exit::Moved => Outcome::Moved,
             Exit::Cancelled => Outcome::Cancelled,
+            Exit::Skipped => Outcome::Skipped,
         };
         self.remember(name, &task, outcome);
         self.tell_watchers(Some(task.queue), &task, outcome);
@@ -268,6 +286,7 @@ impl Engine {
         change: impl FnOnce(&mut Task),
     ) {
         let account = self.accounts.of(self.tasks[slot].number()).cloned();
+        let batch = self.tasks.memberships.of(slot).filter(|_| exit == Exit::Moved);
         let mut task = self.take_out(slot, operation, exit);
         let from = task.queue;
         let text = task.id();
@@ -281,6 +300,9 @@ impl Engine {
             let place = task.replace_place(None);
             self.report.give_up(place);
         }
+        if exit != Exit::Moved {
+            task.set_after(None);
+        }
         task.renew(number, id, to, epoch);
         change(&mut task);
         if task.has_open_attempt() {
@@ -293,7 +315,10 @@ impl Engine {
         }
         self.relocated_bytes += task.content_bytes();
         self.count_queue(to);
-        self.enter(task, Operation::Arrive);
+        let slot = self.enter(task, Operation::Arrive);
+        if let Some(batch) = batch.filter(|batch| self.tasks.memberships.follow(*batch)) {
+            self.join_batch(slot, batch, Joining::Moved);
+        }
         if account.is_some() {
             self.set_account(number, account);
         }
@@ -401,7 +426,7 @@ impl Engine {
             // A task whose queue was emptied since was removed with it.
             if self.queues.is_current(task.queue, task.epoch) {
                 let queue = &self.queues[task.queue];
-                if let Some(change) = self.tasks.unsaved_change(task, queue.names()) {
+                if let Some(change) = self.tasks.unsaved_change((slot, task), queue.names()) {
                     self.report.add(change);
                 }
             }
@@ -413,6 +438,7 @@ impl Engine {
     /// Removes the task from memory and from everything that refers to it by number.
     pub(crate) fn remove_from_memory(&mut self, slot: Slot) -> Task {
         let task = self.detach(slot);
+        self.forget_account(task.number());
         self.tasks.forget(task.payload());
         self.report.give_up(task.place());
         task
@@ -427,7 +453,6 @@ impl Engine {
             self.deadlines.remove(at, Due::Task(task.number()));
         }
         self.bytes -= task.own_bytes() + TASK_OVERHEAD_BYTES;
-        self.forget_account(task.number());
         if task.shares() {
             self.let_go(task.number());
         }
@@ -462,7 +487,8 @@ impl Engine {
     ) {
         // Usually there are no awaiters.
         if self.consumers.has_watchers() {
-            let ended = Ended { outcome, state: None, result: task.result().cloned() };
+            let result = task.result().cloned();
+            let ended = Ended { outcome, state: None, result, batch: None };
             self.tell_watchers_of(queue, task.number(), ended);
         }
     }

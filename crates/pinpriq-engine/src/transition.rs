@@ -57,6 +57,8 @@ pub(crate) enum Operation {
     Snatch,
     /// See [`pinpriq_proto::command::Command::Restart`].
     Restart,
+    /// The batches that it waits for are done.
+    Follow,
     /// It is given another delay: see [`pinpriq_proto::command::BulkChange::Delay`].
     PutOff,
     /// It leaves for another queue: see [`pinpriq_proto::command::Command::Move`].
@@ -245,6 +247,9 @@ const fn by_id(operation: Operation, standing: Standing) -> Answer {
         (Operation::Deadline, Standing::Resting(_)) => Answer::Moves(&[Some(Ready), None]),
         (Operation::Deadline | Operation::HolderGone, _) => Answer::Moves(TO_FAILED),
 
+        (Operation::Follow, Standing::Resting(Waiting)) => Answer::Moves(TO_READY),
+        (Operation::Follow, _) => Answer::Never,
+
         (_, Standing::Absent) => Answer::Refused(NotFound),
 
         (Operation::Update, Standing::TakenElsewhere) => Answer::Refused(NotOwner),
@@ -288,7 +293,7 @@ pub(crate) fn permits(
 }
 
 /// The rows of the listing, each with its label.
-pub(crate) const ROWS: [(&str, Operation); 40] = [
+pub(crate) const ROWS: [(&str, Operation); 41] = [
     ("put with that id", Operation::Put),
     ("take", Operation::Take),
     ("take by number", Operation::TakeByNumber),
@@ -323,6 +328,7 @@ pub(crate) const ROWS: [(&str, Operation); 40] = [
     ("snatch", Operation::Snatch),
     ("restart", Operation::Restart),
     ("delayed in bulk", Operation::PutOff),
+    ("the batches before it are done", Operation::Follow),
     ("move to another queue", Operation::Move),
     ("put again, to replace it", Operation::Replace),
     ("make room for a more urgent one", Operation::Evict),

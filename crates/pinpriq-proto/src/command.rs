@@ -3,6 +3,7 @@
 //! Commands borrow their bytes from the decoder. The engine copies what it keeps, once. The words
 //! that a protocol uses for them belong to the doors.
 
+mod batch;
 mod bulk;
 mod on_behalf;
 mod parts;
@@ -12,6 +13,7 @@ mod share;
 mod step;
 mod tubes;
 
+pub use self::batch::BatchCommand;
 pub use self::bulk::{Bulk, BulkChange, Filter};
 pub use self::parts::{
     Ack, Amendment, Bury, Cancel, Done, End, Fail, Held, HeldBy, Order, Peek, Release, Selection,
@@ -43,7 +45,7 @@ use crate::time::Span;
 pub enum Command<'a> {
     /// Puts a task into a queue, which is created if it does not exist.
     #[command(
-        needs = of_put(&it, tell), shard = it.queue, disk = Served, change,
+        needs = of_put(&it, tell), shard = it.destination(), disk = Served, change,
         step = it.wait.is_none(), blocks = it.waits(), care = it.care()
     )]
     #[letter(1)]
@@ -58,7 +60,7 @@ pub enum Command<'a> {
     Put(Put<'a>),
     /// Puts a task into a queue. If the queue is full, the put waits until there is room.
     #[command(
-        needs = of_put(&put, tell), shard = put.queue, disk = Served, change,
+        needs = of_put(&put, tell), shard = put.destination(), disk = Served, change,
         blocks = !room.is_zero() || put.waits(), care = put.care()
     )]
     #[letter(2)]
@@ -71,8 +73,8 @@ pub enum Command<'a> {
     /// Puts a task into a queue that is buried at once. The put has neither a delay nor a unique
     /// key, and does not wait.
     #[command(
-        needs = { of_put(put, tell); put.queue.each(Right::Manage, tell) }, shard = put.queue,
-        disk = Served, change
+        needs = { of_put(put, tell); put.queue.each(Right::Manage, tell) },
+        shard = put.destination(), disk = Served, change
     )]
     #[letter(3)]
     PutBuried {
@@ -83,7 +85,7 @@ pub enum Command<'a> {
         reason: Option<&'a [u8]>,
     },
     /// Puts a task into a queue. The reply is its number.
-    #[command(needs = of_put(it, tell), shard = it.queue, disk = Served, change)]
+    #[command(needs = of_put(it, tell), shard = it.destination(), disk = Served, change)]
     #[letter(4)]
     PutNumbered(&'a Put<'a>),
     /// Takes tasks under a lease, or pops them.
@@ -114,7 +116,7 @@ pub enum Command<'a> {
     )]
     Take(Take<'a>),
     /// Takes one task by its id, from R, W or B, whatever its queue holds back. The reply is an
-    /// array with it, or an empty one if it is taken, finished or not there.
+    /// array with it, or an empty one.
     #[command(needs(take = queue, manage = queue), shard = queue, disk = Leases)]
     #[letter(53)]
     TakeOne {
@@ -127,17 +129,15 @@ pub enum Command<'a> {
         mode: TakeMode,
     },
     /// Takes the most urgent task of several queues under a lease that is tied to the connection.
-    /// The reply is the task, none if the time is up, or
-    /// [`Reply::DeadlineSoon`](crate::reply::Reply::DeadlineSoon).
+    /// The reply is the task, none, or [`Reply::DeadlineSoon`](crate::reply::Reply::DeadlineSoon).
     #[command(
         needs(take = it.queues), shard = it.queues, names = Lanes(it.queues, None),
         disk = Leases, blocks = it.wait.blocks()
     )]
     #[letter(6)]
     Reserve(Reserve<'a>),
-    /// Reads the task that a reserve of these queues would take, which may be none at all. The
-    /// reply is [`Reply::Shown`](crate::reply::Reply::Shown) with one task or none, or
-    /// [`Reply::DeadlineSoon`](crate::reply::Reply::DeadlineSoon).
+    /// Reads the task that a reserve of these queues would take, if there is one. The reply is
+    /// [`Reply::Shown`](crate::reply::Reply::Shown), or as that of a reserve.
     #[command(needs(take = it), shard = it, names = Lanes(it, None), disk = Served)]
     #[letter(7)]
     Head(&'a [&'a [u8]]),
@@ -148,8 +148,8 @@ pub enum Command<'a> {
     )]
     #[letter(8)]
     Share(Share<'a>),
-    /// Acts on a task that only its number names. Refused with NOTFOUND if there is no such task in
-    /// a queue whose name can be that of a tube, if it is finished, or if another client holds it.
+    /// Acts on a task by its number. Refused with NOTFOUND if no tube has it, if it is finished, or
+    /// if another client holds it.
     #[command(
         needs = Anywhere.each(deed.right(), tell),
         shard = Destination::Everywhere(Joining::Found), names = (), disk = deed.on_full_disk(),
@@ -162,9 +162,8 @@ pub enum Command<'a> {
         /// What to do with it.
         deed: Deed,
     },
-    /// Makes tasks of a queue ready: buried ones in the order in which they were buried, or if
-    /// there is none, waiting ones in the order in which their delays end. The reply is their
-    /// number.
+    /// Makes tasks of a queue ready: buried ones in the order of their burials, or if there is
+    /// none, waiting ones in the order in which their delays end. The reply is their number.
     #[command(needs(manage = queue), shard = queue, disk = Refused, change, care = LongWork)]
     #[letter(10)]
     Kick {
@@ -256,8 +255,8 @@ pub enum Command<'a> {
             "Shows all tasks of a queue, page by page",
             "the cursor of the next page (0 after the last) and an array of tasks")
         .options(&[
-            options::CURSOR, options::COUNT, options::STATE, options::KEY, options::WITHMETA,
-            options::MEMBER,
+            options::CURSOR, options::COUNT, options::STATE, options::KEY, options::BATCH_MEANT,
+            options::WITHMETA, options::MEMBER,
         ])
         .last()
     )]
@@ -290,7 +289,7 @@ pub enum Command<'a> {
     Import(Import<'a>),
     /// Reads the leases of a queue, or of all, page by page.
     #[command(
-        needs(look = it.queue), shard = it.destination(), names = it.queue, disk = Served,
+        needs(look = it.queue), shard = it.destination(), disk = Served,
         within = it.queue.is_none(), care = LongReply
     )]
     #[letter(20)]
@@ -614,7 +613,7 @@ pub enum Command<'a> {
         Spec::new("AWAIT", Group::Tasks,
             "Waits until a task is finished",
             "the outcome (acked, buried, expired, killed, dead, evicted, moved, cancelled, \
-             timeout) and the state; with RESULT the result last")
+             skipped, timeout) and the state; with RESULT the result last")
         .http(Form::Outcome)
         .last()
     )]
@@ -705,12 +704,12 @@ pub enum Command<'a> {
         .while_subscribed()
     )]
     Credit(u32),
-    /// Returns popped tasks whose reply or delivery could not be sent completely.
+    /// Returns popped tasks whose reply or delivery could not be sent.
     #[command(needs(), shard = Destination::Deliveries, names = (), disk = Served, change)]
     #[letter(41)]
     PutBack(&'a [TaskRecord]),
-    /// Ends leases whose reply or delivery could not be sent completely, so that no consumer knows
-    /// of them. The tasks are ready again in their old place. This is no sign of life of a member.
+    /// Ends leases of which no consumer knows, since their reply or delivery could not be sent. The
+    /// tasks are ready again in their old place. This is no sign of life of a member.
     #[command(needs(), shard = Destination::Deliveries, names = (), disk = Served, change)]
     #[letter(42)]
     GiveBack(&'a [Receipt]),
@@ -743,6 +742,10 @@ pub enum Command<'a> {
     #[command(inner)]
     #[letter(49)]
     Limit(LimitCommand<'a>),
+    /// Makes, closes, shows, lists, cancels, awaits or forgets batches.
+    #[command(inner)]
+    #[letter(55)]
+    Batch(BatchCommand<'a>),
     /// Carries out these steps in their order, all or none, at one moment. At most
     /// [`TRANSACTION_STEPS_MAX`](crate::limits::TRANSACTION_STEPS_MAX) of them.
     #[command(
@@ -792,5 +795,6 @@ inner!(
     Queue(QueueCommand),
     Member(MemberCommand),
     Schedule(ScheduleCommand),
-    Limit(LimitCommand)
+    Limit(LimitCommand),
+    Batch(BatchCommand)
 );

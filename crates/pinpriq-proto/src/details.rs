@@ -5,6 +5,7 @@
 //! written again, follow from that. Its bytes are in `records/details.rs`, and what it does is
 //! decided by the engine.
 
+use crate::batches::BatchRecord;
 use crate::named_limits::LimitRecord;
 use crate::shares::ShareRecord;
 use crate::task::Bytes;
@@ -102,4 +103,6 @@ details! {
     Share(ShareRecord, home = queue): 26, 27;
     /// A limit that several queues use together.
     Limit(LimitRecord, home = name): 28, 29;
+    /// A batch.
+    Batch(BatchRecord, home = name): 30, 31;
 }

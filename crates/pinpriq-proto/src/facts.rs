@@ -16,6 +16,15 @@ pub enum Destination<'c> {
     Queue(&'c [u8]),
     /// Where these queues or topics live, if that is one shard.
     Queues(&'c [&'c [u8]]),
+    /// Where this queue and the batches that a put into it names live, if that is one shard.
+    Bonds {
+        /// The queue.
+        queue: &'c [u8],
+        /// The batch that the task is in.
+        batch: Option<&'c [u8]>,
+        /// Those that it waits for, as [`encode_names`](crate::batches::encode_names) writes them.
+        after: &'c [u8],
+    },
     /// Where both of these queues live, if that is one shard.
     Pair(&'c [u8], &'c [u8]),
     /// Where this schedule and its queue live, if that is one shard.
@@ -213,6 +222,22 @@ impl<'c> Named<'c> for Lanes<'c> {
 
     fn name(&self) -> Option<&'c [u8]> {
         self.0.first().copied()
+    }
+}
+
+/// Where a put goes: the queue alone is a name, and batches are checked elsewhere.
+impl<'c> Named<'c> for Destination<'c> {
+    #[inline]
+    fn check(&self) -> Result<(), Refusal> {
+        self.name().map_or(Ok(()), |name| name.check())
+    }
+
+    #[inline]
+    fn name(&self) -> Option<&'c [u8]> {
+        match *self {
+            Self::Queue(queue) | Self::Bonds { queue, .. } => Some(queue),
+            _ => None,
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::sync::LazyLock;
 
 use crate::assign::Assign;
+use crate::batches::OnlyIf;
 use crate::limits::ATTEMPTS_MAX;
 use crate::schedule::Scheduled;
 use crate::settings::Rate;
@@ -91,6 +92,8 @@ pub enum FieldKind {
     SpanOrNone,
     /// Attempts, whose fields are those of [`told::ATTEMPT`].
     Attempts,
+    /// Names.
+    Names,
 }
 
 /// What replies have a field.
@@ -135,6 +138,8 @@ pub enum Value<'a> {
     Truth(bool),
     /// Of [`FieldKind::Attempts`].
     Attempts(&'a [Attempt]),
+    /// Of [`FieldKind::Names`].
+    Names(&'a [Bytes]),
     /// None, where that is said.
     None,
     /// A rate, which nothing about a task is.
@@ -157,7 +162,7 @@ pub struct Seen<'s> {
 }
 
 /// All fields of a task: first those of replies, in their order, then those that are only exported.
-pub static TASK: [Field; 51] = [
+pub static TASK: [Field; 55] = [
     Field::of("queue", FieldKind::Bytes, "name; for a task in a lane the topic", |it| {
         Value::Bytes(&it.task.queue)
     })
@@ -432,8 +437,19 @@ pub static TASK: [Field; 51] = [
         let checkpoint = value.bytes().filter(|bytes| !bytes.is_empty());
         draft.trace.checkpoint = checkpoint.map(Bytes::from);
     }),
+    Field::of("batch", FieldKind::Bytes, "the batch it is pending in", |it| bytes(it.task.batch()))
+        .carried(41, |draft, value| draft.past.batch = value.bytes().map(Bytes::from)),
+    Field::of(
+        "after",
+        FieldKind::Names,
+        "the batches that have to be done before it, in W",
+        |it| Value::Names(it.task.progress.after().map_or(&[], |after| &after.names)),
+    )
+    .always()
+    .carried(42, |draft, value| draft.follow(value.names()))
+    .usually(Value::Names(&[])),
     Field::of("held", FieldKind::Truth, "whether it waits in W until it is freed", |it| {
-        Value::Truth(it.task.progress.state == State::HELD)
+        Value::Truth(it.task.progress.is_held_by_hand())
     })
     .always()
     .carried(35, |draft, value| draft.is_parked = value == Value::Truth(true))
@@ -568,6 +584,19 @@ pub static TASK: [Field; 51] = [
     .shown(Shown::Never)
     .carried(32, |draft, value| draft.trace.aged.ageing = value.span())
     .carried_as("ageing_ms"),
+    Field::of("if", FieldKind::Bytes, "how those batches have to end", |it| {
+        let only_if = it.task.progress.after().map(|after| after.only_if);
+        let only_if = only_if.filter(|it| *it != OnlyIf::Done);
+        only_if.map_or(Value::Missing, |it| Value::Bytes(it.word().as_bytes()))
+    })
+    .shown(Shown::Never)
+    .carried(43, |draft, value| draft.set_condition(value.bytes())),
+    Field::exported_count("after_failed", "1 if a task has failed of those that are done", |it| {
+        count(u32::from(it.task.progress.after().is_some_and(|after| after.any_failed)))
+    })
+    .counted(44, |draft, value| {
+        draft.set_any_failed(value.count() > 0);
+    }),
     Field::of("unique", FieldKind::Bytes, "its unique key", |it| bytes(it.task.unique()))
         .shown(Shown::Never)
         .carried(26, |draft, value| {
@@ -705,6 +734,10 @@ impl Value<'_> {
         if let Self::Attempts(attempts) = self { attempts } else { &[] }
     }
 
+    fn names(&self) -> &[Bytes] {
+        if let Self::Names(names) = self { names } else { &[] }
+    }
+
     fn id(&self) -> Option<&TaskId> {
         if let Self::Id(id) = self { Some(id) } else { None }
     }
@@ -763,25 +796,4 @@ fn moment(at: Option<Timestamp>) -> Value<'static> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn names_are_unique() {
-        let names: BTreeSet<&str> = TASK.iter().map(|field| field.name).collect();
-        assert_eq!(names.len(), TASK.len());
-        let names: BTreeSet<&str> = carried().map(|(_, carried)| carried.name).collect();
-        assert_eq!(names.len(), carried().count());
-    }
-
-    #[test]
-    fn fields_that_are_only_exported_come_last_and_are_exported() {
-        let first = TASK.iter().position(|field| field.shown == Shown::Never).unwrap();
-        for field in &TASK[first..] {
-            assert_eq!(field.shown, Shown::Never, "{}", field.name);
-            assert!(field.carried.is_some(), "{}", field.name);
-        }
-    }
-}
+mod tests;

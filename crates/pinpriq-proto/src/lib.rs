@@ -14,6 +14,7 @@ mod worded;
 
 mod assign;
 pub mod backoff;
+pub mod batches;
 pub mod carried;
 pub mod change;
 pub mod choosing;

@@ -234,6 +234,13 @@ pub struct Limits {
     /// Of how many tasks that have left it is remembered what became of them. The oldest are
     /// forgotten first, also when what is remembered reaches [`ENDINGS_BYTES_MAX`].
     pub endings_max: usize,
+    /// The most batches. For another one, one that is done is forgotten, the oldest first. If none
+    /// is done, it is refused with BUSY.
+    pub batches_max: usize,
+    /// How long a batch is remembered after it was done.
+    pub batch_retain: Span,
+    /// After how long without pending tasks and changes a batch that is not done is given up.
+    pub batch_abandon: Span,
     /// The most lanes of one topic. One more is refused with BUSY. All copies of a publication
     /// enter in one step, which this bounds.
     pub topic_lanes_max: usize,
@@ -253,6 +260,9 @@ impl Default for Limits {
             queue_linger: Span::from_ms(600_000),
             unique_max: 1_000_000,
             endings_max: 100_000,
+            batches_max: 100_000,
+            batch_retain: Span::from_ms(3_600_000),
+            batch_abandon: Span::from_ms(86_400_000),
             topic_lanes_max: 10_000,
             lingering_queues_max: 10_000,
         }

@@ -31,6 +31,10 @@ pub struct Scan<'a> {
     #[letter(3)]
     #[option]
     pub key: Option<&'a [u8]>,
+    /// If given, only tasks that are pending in this batch.
+    #[letter(4)]
+    #[option(BATCH_MEANT)]
+    pub batch: Option<&'a [u8]>,
 }
 
 /// See [`Command::Leases`](crate::command::Command::Leases).
@@ -253,6 +257,14 @@ pub enum Reason {
         /// When the next one may leave.
         open_at: Timestamp,
     },
+    /// A batch that it waits for is not done.
+    #[letter(23)]
+    After {
+        /// The batch.
+        batch: Bytes,
+        /// How many of its tasks have not ended.
+        pending: u64,
+    },
     /// Other tasks come first.
     #[letter(9)]
     Behind {
@@ -285,6 +297,7 @@ impl Reason {
         match self {
             Self::Delayed { .. } => "delayed",
             Self::Held => "held",
+            Self::After { .. } => "after",
             Self::Taken { .. } => "taken",
             Self::Buried { .. } => "buried",
             Self::Expired => "expired",
@@ -351,6 +364,9 @@ impl Reason {
             }
             Self::ShareRate { share, open_at } => {
                 vec![("share", Value::Bytes(share)), ("open_at", Value::Moment(*open_at))]
+            }
+            Self::After { batch, pending } => {
+                vec![("batch", Value::Bytes(batch)), ("pending", Value::Number(*pending))]
             }
             Self::Behind { at_least } => vec![("at_least", Value::Number(*at_least))],
             Self::ShareTurn { share, ahead } => {

@@ -20,6 +20,8 @@ worded! {
         Moved = 6 => "moved",
         /// It was cancelled.
         Cancelled = 8 => "cancelled",
+        /// The batches that it waited for have ended in a way for which it was not meant.
+        Skipped = 9 => "skipped",
         /// It did not end in time.
         Timeout = 7 => "timeout",
     }

@@ -6,6 +6,7 @@
 
 use std::num::NonZeroU64;
 
+use crate::batches::BatchShown;
 use crate::export::Exported;
 use crate::fanout::MemberFigures;
 use crate::looking::{Ending, Explanation, LeasePlace, LeaseShown};
@@ -273,6 +274,12 @@ pub enum Reply {
     /// A limit that several queues use together.
     #[letter(28)]
     Limit(Box<LimitShown>),
+    /// A batch.
+    #[letter(32)]
+    Batch(Box<BatchShown>),
+    /// A batch that was awaited. It may not be done in time.
+    #[letter(33)]
+    BatchAwaited(Box<BatchShown>),
     /// An answer about how a task ended, and what has come of the work, if that was said.
     #[letter(29)]
     WithResult {

@@ -1,7 +1,7 @@
 //! Figures: the number of tasks in each state, how they got there, and how they left.
 //!
 //! At any moment `put + revived = acked + expired + killed + dead + evicted + moved + cancelled +
-//! present`, and
+//! skipped + present`, and
 //! only R, T, W and B are present. A task that is kept after it was acknowledged, in Z or D, has
 //! left: `acked` counted it then. It counts again as `revived` if it comes back, and as `purged`
 //! when it is removed.
@@ -75,6 +75,8 @@ pub enum Exit {
     Moved,
     /// It was cancelled.
     Cancelled,
+    /// The batches that it waited for have ended in a way for which it was not meant.
+    Skipped,
 }
 
 /// The counters of one queue, or of all.
@@ -110,6 +112,10 @@ pub struct Counters {
     /// Tasks that were cancelled.
     #[letter(15)]
     pub cancelled: u64,
+    /// Tasks that were skipped: the batches that they waited for have ended in a way for which they
+    /// were not meant.
+    #[letter(16)]
+    pub skipped: u64,
     /// Kept tasks that were removed, for whatever reason.
     #[letter(9)]
     pub purged: u64,
@@ -233,6 +239,7 @@ impl Counters {
             (&mut self.evicted, others.evicted),
             (&mut self.moved, others.moved),
             (&mut self.cancelled, others.cancelled),
+            (&mut self.skipped, others.skipped),
             (&mut self.purged, others.purged),
             (&mut self.revived, others.revived),
             (&mut self.failures, others.failures),
@@ -253,7 +260,7 @@ impl Counters {
     #[must_use]
     pub const fn left(&self) -> u64 {
         let on_its_own = self.acked + self.expired + self.dead + self.evicted;
-        on_its_own + self.killed + self.moved + self.cancelled
+        on_its_own + self.killed + self.moved + self.cancelled + self.skipped
     }
 
     /// Returns the number of tasks in any state, with those that are kept after they were
@@ -332,7 +339,12 @@ impl Counters {
         if from.is_finished() {
             match exit {
                 Exit::Expired | Exit::Dead => self.revived += 1,
-                Exit::Acked | Exit::Killed | Exit::Evicted | Exit::Moved | Exit::Cancelled => {
+                Exit::Acked
+                | Exit::Killed
+                | Exit::Evicted
+                | Exit::Moved
+                | Exit::Cancelled
+                | Exit::Skipped => {
                     self.purged += 1;
                     return;
                 }
@@ -346,6 +358,7 @@ impl Counters {
             Exit::Evicted => self.evicted += 1,
             Exit::Moved => self.moved += 1,
             Exit::Cancelled => self.cancelled += 1,
+            Exit::Skipped => self.skipped += 1,
         }
     }
 }

@@ -7,15 +7,17 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::batches::After;
 use crate::limits::ORIGIN_OVERHEAD_BYTES;
-use crate::place::Place;
 use crate::schedule::Scheduled;
 use crate::time::{Span, Timestamp};
 
+mod away;
 pub mod headers;
 pub mod history;
 mod terms;
 
+pub use self::away::{Away, payload_checksum};
 use self::history::History;
 pub use self::terms::{COST_USUAL, Extras, GivenTerms, Holds, Retries, Terms};
 
@@ -204,38 +206,6 @@ impl LaneName {
     }
 }
 
-/// A payload that was left in the store.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Away {
-    /// The place of the task's record, which holds the payload.
-    pub place: Place,
-    /// The length of the payload in bytes.
-    pub bytes: u32,
-    /// Its [`payload_checksum`].
-    pub checksum: u32,
-}
-
-/// Computes a checksum that detects when a worn disk returns something else than the payload that
-/// was left in the store.
-#[must_use]
-pub fn payload_checksum(payload: &[u8]) -> u32 {
-    // Takes eight bytes at a time. Each step is a bijection of the state before, so no single
-    // change goes unnoticed before the last fold.
-    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
-    let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(FACTOR).rotate_left(29);
-    let mut hash = payload.len() as u64;
-    let mut words = payload.chunks_exact(8);
-    for word in words.by_ref() {
-        let word = word.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
-        hash = step(hash, word);
-    }
-    let rest = words.remainder().iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
-    let hash = step(step(hash, rest), FACTOR);
-    #[expect(clippy::cast_possible_truncation, reason = "both halves are folded into one")]
-    let folded = (hash ^ (hash >> 32)) as u32;
-    folded
-}
-
 /// The current progress of a task: everything that changes without a new payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Progress {
@@ -280,6 +250,8 @@ pub struct Trace {
     pub result: Option<Bytes>,
     /// Its last attempts, if its queue notes them. They are not none.
     pub history: Option<History>,
+    /// The batches that it waits for, in W.
+    pub after: Option<After>,
 }
 
 /// What is known of a taken task that was cancelled.
@@ -321,7 +293,7 @@ pub struct Origin {
 }
 
 /// How a task has come to be where it is. At least one of these is known: see [`Past::of`].
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Past {
     /// Where the task was before it was moved here, if it is a dead letter.
     pub origin: Option<Origin>,
@@ -329,6 +301,8 @@ pub struct Past {
     pub scheduled: Option<Scheduled>,
     /// The key that made it unique when it was put, while it has that.
     pub unique: Option<Bytes>,
+    /// The batch in which it is pending.
+    pub batch: Option<Bytes>,
 }
 
 /// The reasons that the server itself gives.
@@ -587,6 +561,18 @@ impl Progress {
         self.trace.as_ref()?.result.as_ref()
     }
 
+    /// Whether it waits until somebody frees it.
+    #[must_use]
+    pub fn is_held_by_hand(&self) -> bool {
+        self.state == State::HELD && self.after().is_none()
+    }
+
+    /// The batches that it waits for.
+    #[must_use]
+    pub fn after(&self) -> Option<&After> {
+        self.trace.as_ref()?.after.as_ref()
+    }
+
     /// The bytes of its checkpoint, its result and its attempts.
     #[must_use]
     #[inline]
@@ -660,6 +646,7 @@ impl Trace {
         checkpoint: None,
         result: None,
         history: None,
+        after: None,
     };
 
     /// The trace with this delay and these counts, or none if they say nothing.
@@ -678,6 +665,7 @@ impl Trace {
         let is_any = !delay.is_zero() || !counts.are_none() || is_held || !aged.is_none();
         let is_on_its_way = cancelled.is_some() || progress_text.is_some() || checkpoint.is_some();
         let is_known = is_any || is_on_its_way || result.is_some() || history.is_some();
+        let is_known = is_known || self.after.is_some();
         is_known.then(|| Box::new(self))
     }
 }
@@ -700,8 +688,13 @@ impl Past {
         scheduled: Option<Scheduled>,
         unique: Option<Bytes>,
     ) -> Option<Box<Self>> {
-        let is_known = origin.is_some() || scheduled.is_some() || unique.is_some();
-        is_known.then(|| Box::new(Self { origin, scheduled, unique }))
+        Self { origin, scheduled, unique, batch: None }.kept()
+    }
+
+    /// Returns it, unless nothing is known.
+    #[must_use]
+    pub fn kept(self) -> Option<Box<Self>> {
+        (self != Self::default()).then(|| Box::new(self))
     }
 }
 
@@ -710,6 +703,20 @@ impl TaskRecord {
     #[must_use]
     pub fn origin(&self) -> Option<&Origin> {
         self.past.as_ref()?.origin.as_ref()
+    }
+
+    /// The batch in which it is pending.
+    #[must_use]
+    pub fn batch(&self) -> Option<&Bytes> {
+        self.past.as_ref()?.batch.as_ref()
+    }
+
+    /// Says in which batch it is pending.
+    pub fn set_batch(&mut self, batch: Option<Bytes>) {
+        if batch.is_some() || self.batch().is_some() {
+            let past = self.past.take().map_or_else(Past::default, |past| *past);
+            self.past = Past { batch, ..past }.kept();
+        }
     }
 
     /// The schedule that has put the task, if one has.
@@ -726,15 +733,13 @@ impl TaskRecord {
 
     /// Takes the key from it that makes it unique.
     pub fn forget_unique(&mut self) {
-        let past = self.past.take().map(|past| (past.origin, past.scheduled));
-        self.past = past.and_then(|(origin, scheduled)| Past::of(origin, scheduled, None));
+        self.past = self.past.take().and_then(|past| Past { unique: None, ..*past }.kept());
     }
 
     /// Replaces where the task was before it was moved here.
     pub fn set_origin(&mut self, origin: Option<Origin>) {
-        let (scheduled, unique) =
-            self.past.take().map_or((None, None), |past| (past.scheduled, past.unique));
-        self.past = Past::of(origin, scheduled, unique);
+        let past = self.past.take().map_or_else(Past::default, |past| *past);
+        self.past = Past { origin, ..past }.kept();
     }
 
     /// The receipt of the current lease, if the task is taken.

@@ -22,7 +22,7 @@ export const percent = (value) => unless(value, (it) => share.format(it));
 
 // How many of something: `plural(2, "task")`.
 export const plural = (number, word) =>
-  `${count(number)} ${Number(number) === 1 ? word : `${word}s`}`;
+  `${count(number)} ${word}${Number(number) === 1 ? "" : word.endsWith("ch") ? "es" : "s"}`;
 
 const SPANS = [
   [86_400_000, "d"],

@@ -15,6 +15,7 @@ import { topics } from "./views/topics.js";
 import { topic } from "./views/topic.js";
 import { schedules } from "./views/schedules.js";
 import { schedule } from "./views/schedule.js";
+import { batches } from "./views/batches.js";
 import { limits } from "./views/limits.js";
 import { connections } from "./views/connections.js";
 import { server } from "./views/server.js";
@@ -24,6 +25,7 @@ const VIEWS = [
   ["dead", "Dead letters"],
   ["topics", "Topics"],
   ["schedules", "Schedules"],
+  ["batches", "Batches"],
   ["limits", "Limits"],
   ["connections", "Connections"],
   ["server", "Server"],
@@ -61,7 +63,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 
 function viewOf({ steps }) {
   const [first, , third] = steps;
-  const known = { dead, limits, connections, server };
+  const known = { dead, batches, limits, connections, server };
   if (first === undefined) return overview;
   if (first === "queues" && steps.length === 2) return queue;
   if (first === "queues" && third === "tasks" && steps.length === 4) return task;

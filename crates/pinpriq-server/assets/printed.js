@@ -179,6 +179,8 @@ export const FIELDS = [
   { name: "cancelled", kind: "text" },
   { name: "progress", kind: "text" },
   { name: "checkpoint", kind: "text" },
+  { name: "batch", kind: "text" },
+  { name: "after", kind: "names" },
   { name: "held", kind: "truth" },
   { name: "result", kind: "text" },
   { name: "attempts_max", kind: "number" },

@@ -261,6 +261,12 @@ limits! {
     unique_max: u64 = 1_000_000,
     /// Of how many tasks that have left each shard remembers what became of them.
     endings_max: usize = 100_000,
+    /// The most batches of each shard. One that is done gives way to another one.
+    batches_max: usize = 100_000,
+    /// How long a batch is remembered after it was done.
+    batch_retain: Duration = Duration::from_hours(1),
+    /// After how long without pending tasks and changes an open batch is given up.
+    batch_abandon: Duration = Duration::from_hours(24),
     /// The most lanes of one topic.
     topic_lanes_max: usize = 10_000,
 }

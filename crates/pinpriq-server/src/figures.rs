@@ -126,6 +126,7 @@ const COUNTED: &[Figure<Counters, ()>] = figures! {
         evicted: Counter Plain "tasks that made room for more urgent ones", |it| it.evicted;
         moved: Counter Plain "tasks that were moved to another queue", |it| it.moved;
         cancelled: Counter Plain "tasks that were cancelled", |it| it.cancelled;
+        skipped: Counter Plain "tasks that were skipped after their batches", |it| it.skipped;
         failures: Counter Plain "how often tasks have failed", |it| it.failures;
         duplicates: Counter Plain "puts that met a duplicate", |it| it.duplicates;
         bytes: Gauge Bytes "the payloads and keys of the tasks that are there", |it| it.bytes;

@@ -116,7 +116,7 @@ pub fn distribute(
 }
 
 /// Refuses a number of shards in which two queues that tasks move between would be apart, or a
-/// schedule or a limit and its queue.
+/// schedule, a limit or a batch and its queue.
 fn refuse_parting(fold: &Fold, to: Division) -> Result<(), StoreError> {
     let settings = fold.queues.values().filter_map(|(queue, _)| {
         let dead_letters = queue.settings.dead_letter.as_ref()?;
@@ -136,7 +136,12 @@ fn refuse_parting(fold: &Fold, to: Division) -> Result<(), StoreError> {
     let uses: Vec<(&Bytes, Bytes)> =
         uses.flat_map(|(name, uses)| used(uses).map(move |limit| (name, limit.into()))).collect();
     let uses = uses.iter().map(|(name, limit)| ("queue", *name, "uses the limit", limit));
-    let mut pairs = settings.chain(origins).chain(schedules).chain(uses);
+    let batches = fold.tasks.values().flat_map(|(task, _)| {
+        let after = task.progress.after().into_iter().flat_map(|after| &after.names);
+        let named = task.batch().into_iter().chain(after);
+        named.map(move |batch| ("queue", &task.queue, "has tasks of the batch", batch))
+    });
+    let mut pairs = settings.chain(origins).chain(schedules).chain(uses).chain(batches);
     let Some((what, one, how, other)) = pairs.find(apart) else { return Ok(()) };
     let (one, other, shards) = (one.escape_ascii(), other.escape_ascii(), to.shards);
     let what = format!(

@@ -564,6 +564,11 @@ impl Durable {
         self.engine.take_charges(changes);
     }
 
+    /// See [`Engine::take_given_up`].
+    pub fn take_given_up(&mut self) -> Vec<Bytes> {
+        self.engine.take_given_up()
+    }
+
     /// See [`Engine::keep_figures_while`].
     pub fn keep_figures_while(&mut self, is_in_use: IsInUse) {
         self.engine.keep_figures_while(is_in_use);

@@ -12,7 +12,9 @@
 
 mod ageing;
 mod arguments;
+mod batches;
 mod bindings;
+mod bonds;
 mod bulk;
 mod cancelling;
 mod capacity;
@@ -65,7 +67,10 @@ use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
 
 use arguments::{fits, id_fits};
+pub use batches::Batch;
+use batches::BatchAwaiter;
 pub use bindings::{is_placeholder, number_of};
+use bonds::Emptied;
 use gate::Bucket;
 pub use limits::NamedLimit;
 use line::Putter;
@@ -181,6 +186,16 @@ pub struct Model {
     pub own_shares: BTreeMap<u64, ShareRecord>,
     /// The limits that several places use together, by number.
     pub named_limits: BTreeMap<u64, NamedLimit>,
+    /// Every batch by its number.
+    pub batches: BTreeMap<u64, Batch>,
+    /// The batches that are done and whose followers have not been freed, in the order in which
+    /// they were done.
+    fired: Vec<u64>,
+    /// The batches that have tasks which are still to be cancelled.
+    cancelling: Vec<u64>,
+    batch_awaiters: Vec<BatchAwaiter>,
+    /// The number of the task that was put last.
+    last_put: u64,
     calendars: Arc<dyn Calendars>,
     /// Knows who the clients are.
     clients: Option<Arc<dyn Clients>>,
@@ -194,9 +209,8 @@ pub struct Model {
     pub credits: BTreeMap<ClientId, u32>,
     /// The subscribers whose pops hold their tasks first.
     holders: BTreeSet<ClientId>,
-    /// The tasks of emptied queues by number, with the bytes that each occupied alone, until they
-    /// are freed and their awaiters are notified.
-    emptied: Vec<(u64, u64)>,
+    /// The tasks of emptied queues, until they are freed and their awaiters are notified.
+    emptied: Vec<Emptied>,
     kept: room::Kept,
     /// The figures of queues that have ceased to exist, the oldest first, until when they are kept.
     lingering: Vec<(Bytes, Tally, Timestamp)>,
@@ -239,6 +253,11 @@ impl Model {
             endings: Vec::new(),
             own_shares: BTreeMap::new(),
             named_limits: BTreeMap::new(),
+            batches: BTreeMap::new(),
+            fired: Vec::new(),
+            cancelling: Vec::new(),
+            batch_awaiters: Vec::new(),
+            last_put: 0,
             calendars: Arc::new(EveryOnly),
             clients: None,
             how: How::Released,
@@ -291,7 +310,7 @@ impl Model {
             Ok(None) => {}
             Err(kind) => self.refuse(client, request, kind),
         }
-        self.serve_all();
+        self.conclude();
     }
 
     fn answer(&mut self, client: ClientId, request: RequestId, command: &Command<'_>) -> Answer {
@@ -357,6 +376,7 @@ impl Model {
             Command::Member(command) => self.tend(command),
             Command::Schedule(command) => self.keep_schedules(command),
             Command::Limit(command) => self.keep_limits(command),
+            Command::Batch(command) => self.keep_batches((client, request), command),
             Command::Transaction(steps) => self.transact(client, request, steps),
             Command::Within { names, command } => self.within(client, names, command),
         }

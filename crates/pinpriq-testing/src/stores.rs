@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use pinpriq_proto::batches::{BatchRecord, BatchState, Cancelling};
 pub use pinpriq_proto::change::Change;
 use pinpriq_proto::change::{
     Copied, Granted, Header, LaneRecord, MemberRecord, Moved, Place, Publication, QueueRecord,
@@ -284,6 +285,22 @@ pub fn sample_limit(number: u64, limit: &str) -> Change {
     Change::detail(LimitRecord { number, name: name(limit), rules: LimitRules { max: None, rate } })
 }
 
+/// A batch that is being cancelled.
+#[must_use]
+pub fn sample_batch(number: u64, batch: &str) -> Change {
+    let record = BatchRecord::new(number, batch.as_bytes(), Timestamp::from_ms(4_000), None);
+    let cancelling = Cancelling { reason: Some(name("why")), grace: Some(Span::from_ms(700)) };
+    Change::detail(BatchRecord {
+        state: BatchState::Closed,
+        expires_at: Some(Timestamp::from_ms(9_000)),
+        total: 3,
+        acked: 1,
+        failed: 1,
+        cancelling: Some(cancelling),
+        ..record
+    })
+}
+
 /// A slot of a schedule that has put a task.
 #[must_use]
 pub fn sample_slot(number: u64, slot: u64) -> Change {
@@ -360,6 +377,9 @@ fn sample_changes() -> Vec<Change> {
         sample_limit(4, "l"),
         sample_limit(5, "m"),
         Change::DetailGone(DetailKind::Limit, 5),
+        sample_batch(4, "b"),
+        sample_batch(5, "c"),
+        Change::DetailGone(DetailKind::Batch, 5),
     ]
 }
 

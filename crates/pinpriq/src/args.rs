@@ -90,8 +90,8 @@ Exit codes:
     /// is sent byte for byte: a line end at the end of stdin is part of it. With --lines each line
     /// of stdin becomes a task, many of them under way at a time; an answer comes for each of them,
     /// in order. After a refusal no more lines are read. With --wait-ms the command prints, after
-    /// the id, how the task ended: acked, buried, expired, killed, dead, evicted, moved, cancelled
-    /// or timeout.
+    /// the id, how the task ended: acked, buried, expired, killed, dead, evicted, moved, cancelled,
+    /// skipped or timeout.
     /// The exit code says so too; of several tasks it is that of the first which was not acked.
     ///
     /// With --unique the word new or duplicate follows the id. A duplicate is not put: the id is
@@ -101,12 +101,13 @@ Exit codes:
         pinpriq put mails --delay-ms 60000 --ttl-ms 3600000 < mail.json
         pinpriq put jobs --lines < jobs.txt > ids.txt
         pinpriq put jobs 'build' --wait-ms -1
-        pinpriq put uploads 17.png --unique 17.png --window 1h",
+        pinpriq put uploads 17.png --unique 17.png --window 1h
+        pinpriq put albums 'album 7 is ready' --after album-7 --if acked",
         "0  the task was put; with --wait-ms: it was acked
         1  no connection, or it was lost
         2  wrong usage
         5  the server refused; stderr says why
-        10 to 16  with --wait-ms: how the task ended otherwise; see `pinpriq --help`",
+        10 to 18  with --wait-ms: how the task ended otherwise; see `pinpriq --help`",
     ))]
     Put(PutArgs),
     /// Take tasks under a lease and print them, or run a command for each.

@@ -161,7 +161,7 @@ fn explain(error: &toml::de::Error, text: &str) -> String {
 }
 
 /// Returns the time that was given, or the default.
-fn time(given: Option<Time<3_600_000>>, default: Duration) -> Duration {
+fn time<const MAX: u64>(given: Option<Time<MAX>>, default: Duration) -> Duration {
     given.map_or(default, |time| Duration::from_millis(time.ms()))
 }
 
@@ -177,6 +177,7 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
         defaults.limits.task_bytes_max = (memory / MEMORY_SHARE).max(payload);
     }
     let (options, bounds) = (defaults.pinpriq_options, defaults.limits);
+    let limits = limits_of_what_is_kept(&settings, bounds);
     let listeners = listeners([
         (DoorName::Pinpriq, settings.pinpriq),
         (DoorName::Resp, settings.resp),
@@ -222,9 +223,7 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
             queue_linger: time_or_off(settings.queue_linger, Some(defaults.limits.queue_linger))
                 .unwrap_or_default(),
             lingering_queues_max: defaults.limits.lingering_queues_max,
-            topic_lanes_max: count(settings.topic_lanes_max, bounds.topic_lanes_max),
-            endings_max: count(settings.remember, defaults.limits.endings_max),
-            unique_max: settings.unique_max.map_or(defaults.limits.unique_max, Bounded::number),
+            ..limits
         },
         watch: server::Watch {
             keepalive: time_or_off(settings.tcp_keepalive_ms, defaults.watch.keepalive),
@@ -238,6 +237,20 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
     };
     let ignores_data = settings.ignore_data == Some(Switch::On);
     Ok(Plan { config, logging, ignores_data, cluster })
+}
+
+/// Returns limits in which those of what a shard keeps besides tasks are as set.
+fn limits_of_what_is_kept(settings: &Settings, limits: server::Limits) -> server::Limits {
+    server::Limits {
+        topic_lanes_max: count(settings.topic_lanes_max, limits.topic_lanes_max),
+        endings_max: count(settings.remember, limits.endings_max),
+        unique_max: settings.unique_max.map_or(limits.unique_max, Bounded::number),
+        batches_max: count(settings.batches_max, limits.batches_max),
+        batch_retain: time_or_off(settings.batch_retain, Some(limits.batch_retain))
+            .unwrap_or_default(),
+        batch_abandon: time(settings.batch_abandon, limits.batch_abandon),
+        ..limits
+    }
 }
 
 /// Returns the largest job, which is not larger than the largest payload.

@@ -23,6 +23,7 @@ const DEAD: u8 = 14;
 const EVICTED: u8 = 15;
 const MOVED: u8 = 16;
 const CANCELLED: u8 = 17;
+const SKIPPED: u8 = 18;
 
 /// How a command ended that ran as it should.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +42,7 @@ pub(crate) enum Exit {
     Expired,
     /// It waited for the end of a task, and the task was killed.
     Killed,
-    /// It waited for the end of a task, and the time was up.
+    /// It waited for the end of a task or a batch, and the time was up.
     TimedOut,
     /// It waited for the end of a task, and the task became a dead letter.
     Dead,
@@ -51,6 +52,8 @@ pub(crate) enum Exit {
     Moved,
     /// It waited for the end of a task, and the task was cancelled.
     Cancelled,
+    /// It waited for the end of a task, and the task was skipped.
+    Skipped,
 }
 
 /// Why a command ended otherwise.
@@ -77,6 +80,7 @@ impl Exit {
             Self::Evicted => EVICTED,
             Self::Moved => MOVED,
             Self::Cancelled => CANCELLED,
+            Self::Skipped => SKIPPED,
         }
     }
 }

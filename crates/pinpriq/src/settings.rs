@@ -317,6 +317,21 @@ settings! {
     #[arg(allow_hyphen_values = true)]
     remember: Bounded<10_000_000, 0> as "N",
 
+    /// The most batches of each shard [default: 100000]
+    ///
+    /// For another one, the batch that is done for longest is forgotten. If none is done, it is
+    /// refused with BUSY. Each needs about 500 bytes of memory.
+    batches_max: Bounded<10_000_000> as "N",
+
+    /// How long a batch is remembered after it was done, or off [default: 1h]
+    #[arg(allow_hyphen_values = true)]
+    batch_retain: TimeOrOff<2_592_000_000> as "TIME|off",
+
+    /// After how long without pending tasks and changes an open batch is given up [default: 24h]
+    ///
+    /// It is done then, as if a task of it had failed.
+    batch_abandon: Time<31_536_000_000> as "TIME",
+
     /// The most members that one topic may have [default: 10000]
     ///
     /// A JOIN of one more is refused with BUSY. One PUBLISH puts a task into the lane of each in

@@ -5,6 +5,7 @@
 """
 
 from . import commands
+from .aio.batches import AsyncBatch
 from .aio.client import AsyncClient
 from .aio.job import AsyncJob
 from .aio.queue import AsyncQueue
@@ -46,6 +47,7 @@ from .errors import (
 from .replies import (
     Attempt,
     Awaited,
+    BatchShown,
     Changed,
     Explanation,
     Lease,
@@ -63,6 +65,7 @@ from .requests.base import NO_PRIORITY, OWN
 from .serialisers import Json, MsgPack, Raw, Serialiser
 from .settings import QueueSettings, QueueShown
 from .spans import Moment, Span
+from .sync.batches import Batch
 from .sync.client import Client
 from .sync.job import Job
 from .sync.queue import Queue
@@ -78,6 +81,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Attempt",
     "Aborted",
+    "AsyncBatch",
     "AsyncClient",
     "AsyncJob",
     "AsyncMember",
@@ -89,6 +93,8 @@ __all__ = [
     "Awaited",
     "BadArgument",
     "BadRequest",
+    "Batch",
+    "BatchShown",
     "Bury",
     "Busy",
     "Cancelled",

@@ -40,6 +40,9 @@ OPTIONS = {
     "attempts": ("ATTEMPTS", "option"),
     "backoff": ("BACKOFF", "span"),
     "backoff_max": ("BACKOFFMAX", "span"),
+    "batch": ("BATCH", "option"),
+    "after": ("AFTER", "counted"),
+    "only_if": ("IF", "option"),
     "from_": ("FROM", "option"),
     "order": ("ORDER", "option"),
     "group": ("GROUP", "switch"),
@@ -119,6 +122,13 @@ class PutOptions(TypedDict, total=False):
     backoff: Span | Literal["none"] | None
     #: The longest that the task waits after a failure, instead of what its queue says.
     backoff_max: Span | None
+    #: The batch that the task is in, which is made if there is none.
+    batch: Name | None
+    #: Batches that have to be done before the task can be taken; at most 16.
+    after: Sequence[Name] | None
+    #: Whether the task is skipped after AFTER: never (done, the default), if a task of those
+    #: batches has failed (acked), or if none has (failed).
+    only_if: Literal["done", "acked", "failed"] | None
 
 
 def put(
@@ -617,6 +627,8 @@ class ScanOptions(MoveOptions, total=False):
 
     #: The key: tasks of a queue with the same key form a group.
     key: Name | None
+    #: Only pending tasks of this batch.
+    batch: Name | None
 
 
 def scan(
@@ -740,7 +752,7 @@ def await_(
     """Waits until a task is finished.
 
     The reply: the outcome (acked, buried, expired, killed, dead, evicted, moved, cancelled,
-    timeout) and the state; with RESULT the result last.
+    skipped, timeout) and the state; with RESULT the result last.
 
     `result`: what has come of the work is part of the answer, as its last element.
     """
@@ -1186,3 +1198,76 @@ def schedule_fire(schedule: Name) -> Words:
     The reply: the id.
     """
     return Words("SCHEDULE", "FIRE", schedule)
+
+
+class BatchOpenOptions(TypedDict, total=False):
+    """Options of `batch_open`."""
+
+    #: How long the batch has to be done, or else it is done as failed.
+    ttl: Span | None
+
+
+def batch_open(batch: Name, **options: Unpack[BatchOpenOptions]) -> Words:
+    """Makes a batch that has no tasks yet.
+
+    The reply: OK.
+    """
+    return Words("BATCH", "OPEN", batch).options(options, BatchOpenOptions, OPTIONS)
+
+
+def batch_close(batch: Name) -> Words:
+    """Says that a batch has all its tasks: it is done once none is pending.
+
+    The reply: how many are pending.
+    """
+    return Words("BATCH", "CLOSE", batch)
+
+
+def batch_show(batch: Name) -> Words:
+    """Tells how far a batch is.
+
+    The reply: a map: name, state (open, closed, done), total, pending, buried, acked, failed,
+    waiting, opened_at, done_at.
+    """
+    return Words("BATCH", "SHOW", batch)
+
+
+class BatchListOptions(ScheduleListOptions):
+    """Options of `batch_list`."""
+
+
+def batch_list(*, cursor: Name | None = None, **options: Unpack[BatchListOptions]) -> Words:
+    """Tells the names of the batches, page by page.
+
+    The reply: the cursor of the next page (0 after the last) and the names in order.
+    """
+    words = Words("BATCH", "LIST").option("CURSOR", cursor)
+    return words.options(options, BatchListOptions, OPTIONS)
+
+
+class BatchCancelOptions(CancelOptions):
+    """Options of `batch_cancel`."""
+
+
+def batch_cancel(batch: Name, **options: Unpack[BatchCancelOptions]) -> Words:
+    """Closes a batch and cancels all its tasks that are pending.
+
+    The reply: how many were pending.
+    """
+    return Words("BATCH", "CANCEL", batch).options(options, BatchCancelOptions, OPTIONS)
+
+
+def batch_drop(batch: Name) -> Words:
+    """Forgets a batch that is done.
+
+    The reply: 1, or 0 if there is none.
+    """
+    return Words("BATCH", "DROP", batch)
+
+
+def batch_await(batch: Name, *, wait: Span | None = None) -> Words:
+    """Waits until a batch is done.
+
+    The reply: done or timeout, and a map as from BATCH SHOW.
+    """
+    return Words("BATCH", "AWAIT", batch).wait("WAIT", wait)

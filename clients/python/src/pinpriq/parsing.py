@@ -10,6 +10,7 @@ from .errors import Refused, is_refusal, refusal_from
 from .replies import (
     Attempt,
     Awaited,
+    BatchShown,
     Explanation,
     Lease,
     MemberShown,
@@ -99,6 +100,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
         lambda reply: text(reply) if isinstance(reply, bytes) else span_of(reply)
     ),
     "dict[str, str]": texts,
+    "tuple[str, ...]": lambda reply: tuple(map(text, reply or ())),
     "tuple[Attempt, ...]": lambda reply: tuple(record(Attempt, mapping(it)) for it in reply or ()),
     "bool": lambda reply: text(reply) in ("yes", "on"),
 }
@@ -224,6 +226,16 @@ def stats(reply: Any) -> Stats:
 def schedule(reply: Any) -> ScheduleShown:
     """Return what a schedule does."""
     return record(ScheduleShown, mapping(reply))
+
+
+def batch(reply: Any) -> BatchShown:
+    """Return how far a batch is."""
+    return record(BatchShown, mapping(reply))
+
+
+def batch_awaited(reply: Any) -> tuple[bool, BatchShown]:
+    """Return whether a batch that was awaited is done, and how far it is."""
+    return text(reply[0]) == "done", batch(reply[1])
 
 
 def info(reply: Any) -> dict[str, str]:

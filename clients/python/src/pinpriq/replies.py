@@ -37,6 +37,8 @@ class Outcome(str, Enum):
     EVICTED = "evicted"
     MOVED = "moved"
     CANCELLED = "cancelled"
+    #: The batches that it waited for have ended in a way for which it was not meant.
+    SKIPPED = "skipped"
     TIMEOUT = "timeout"
 
 
@@ -179,6 +181,27 @@ class MemberShown:
     lease_until: datetime | None
     ready: int
     taken: int
+
+
+@dataclass(frozen=True)
+class BatchShown:
+    """How far a batch is.
+
+    `state` is `open`, `closed` or `done`. Of its `total` tasks so many are `pending`, those that
+    are `buried` among them, `acked`, or `failed`, which is every other end. So many tasks are
+    `waiting` for it.
+    """
+
+    name: str
+    state: str
+    total: int
+    pending: int
+    buried: int
+    acked: int
+    failed: int
+    waiting: int
+    opened_at: datetime | None
+    done_at: datetime | None
 
 
 @dataclass(frozen=True)

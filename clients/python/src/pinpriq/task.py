@@ -77,6 +77,10 @@ class Task:
     progress: str | None = None
     #: How far the work has come, for who takes it next, if a holder has said that.
     checkpoint: bytes | None = None
+    #: The batch it is pending in.
+    batch: str | None = None
+    #: The batches that have to be done before it, in W.
+    after: tuple[str, ...] = ()
     #: Whether it waits in W until it is freed.
     held: bool = False
     #: What has come of the work, if it is finished and its holder said that.

@@ -89,6 +89,11 @@ impl Bulk {
         self.with(|words| words.given("KEY", Some(key)))
     }
 
+    /// Only pending tasks of this batch.
+    pub fn batch(self, batch: impl AsRef<[u8]>) -> Self {
+        self.with(|words| words.given("BATCH", Some(batch)))
+    }
+
     /// Only tasks of this share.
     pub fn share(self, share: impl AsRef<[u8]>) -> Self {
         self.with(|words| words.given("SHARE", Some(share)))

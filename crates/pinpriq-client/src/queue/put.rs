@@ -33,6 +33,18 @@ pub struct Put {
     id: Option<Name>,
     room: Option<Duration>,
     unique: Unique,
+    batch: Option<Name>,
+    after: Vec<Name>,
+    only_if: Option<OnlyIf>,
+}
+
+/// How batches have to end for which a task waits. Otherwise it is skipped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OnlyIf {
+    /// No task of theirs has failed.
+    Acked,
+    /// A task of theirs has failed.
+    Failed,
 }
 
 #[derive(Clone, Debug)]
@@ -70,6 +82,9 @@ impl Put {
             id: None,
             room: None,
             unique: Unique::Own,
+            batch: None,
+            after: Vec::new(),
+            only_if: None,
         }
     }
 
@@ -179,6 +194,25 @@ impl Put {
         self
     }
 
+    /// Puts it into this batch, which is made if there is none. See [`Batch`](crate::Batch).
+    pub fn batch(mut self, batch: impl Into<Name>) -> Self {
+        self.batch = Some(batch.into());
+        self
+    }
+
+    /// Lets it wait until this batch is done. It can wait for up to 16: call this for each. A delay
+    /// counts from then.
+    pub fn after(mut self, batch: impl Into<Name>) -> Self {
+        self.after.push(batch.into());
+        self
+    }
+
+    /// Skips it if the batches that it waits for have not ended like this.
+    pub const fn only_if(mut self, condition: OnlyIf) -> Self {
+        self.only_if = Some(condition);
+        self
+    }
+
     /// Sends it once only: the server keeps no key, and a put whose reply is lost may have made a
     /// task or not.
     pub fn once(mut self) -> Self {
@@ -192,6 +226,7 @@ impl Put {
         let words = words.option("AT", self.at.map(unix_ms)).span("TTL", self.ttl);
         let words = words.flag("HELD", self.is_held);
         let words = words.span("TTR", self.ttr).given("ID", self.id.as_ref());
+        let words = self.with_batches(words);
         let own = self.queue.client.options().own_window();
         match &self.unique {
             Unique::Own => {
@@ -200,6 +235,15 @@ impl Put {
             Unique::Given(key, window) => Request::new(unique(words, key, *window), Repeat::Safe),
             Unique::None => Request::new(words, Repeat::Never),
         }
+    }
+
+    fn with_batches(&self, words: Words) -> Words {
+        let words = words.given("BATCH", self.batch.as_ref());
+        let words = match self.after.len() {
+            0 => words,
+            count => words.option("AFTER", Some(count)).all(&self.after),
+        };
+        words.option("IF", self.only_if.map(OnlyIf::word))
     }
 
     async fn run(mut self) -> Result<PutDone, Error> {
@@ -239,6 +283,15 @@ impl Put {
                 Err(error) if error.is("FULL") && !waiting.is_over() => {}
                 result => return result,
             }
+        }
+    }
+}
+
+impl OnlyIf {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Acked => "acked",
+            Self::Failed => "failed",
         }
     }
 }

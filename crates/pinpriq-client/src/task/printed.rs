@@ -67,6 +67,10 @@ pub struct Task {
     pub progress: Option<Name>,
     /// How far the work has come, for who takes it next, if a holder has said that.
     pub checkpoint: Option<Name>,
+    /// The batch it is pending in.
+    pub batch: Option<Name>,
+    /// The batches that have to be done before it, in W.
+    pub after: Vec<Name>,
     /// Whether it waits in W until it is freed.
     pub held: bool,
     /// What has come of the work, if it is finished and its holder said that.
@@ -115,6 +119,8 @@ impl Task {
             cancelled: map.name("cancelled"),
             progress: map.name("progress"),
             checkpoint: map.name("checkpoint"),
+            batch: map.name("batch"),
+            after: map.names("after").unwrap_or_default(),
             held: map.truth("held").unwrap_or_default(),
             result: map.name("result"),
             attempts_max: map.own_number("attempts_max"),

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::memory::putters::{PutterId, Putters};
 use crate::memory::slots::QueueSlot;
+use pinpriq_proto::batches::BatchShown;
 use pinpriq_proto::command::{Selection, TakeMode};
 use pinpriq_proto::limits::WAIT_OVERHEAD_BYTES;
 use pinpriq_proto::reply::{Outcome, Reply};
@@ -109,6 +110,8 @@ pub(crate) struct Ended {
     pub(crate) state: Option<StateKind>,
     /// What has come of the work, if that was said.
     pub(crate) result: Option<Bytes>,
+    /// The batch, for those that wait for one.
+    pub(crate) batch: Option<Box<BatchShown>>,
 }
 
 /// A reply, with what has come of the work if that is wanted.

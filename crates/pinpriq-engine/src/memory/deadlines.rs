@@ -6,8 +6,8 @@
 //! a queue of which a pause ends by itself. A queue has one while its consumers wait for a token;
 //! those come before everything else that is due, and tasks come next. Other entries come in the
 //! order of their moments. Those of the same moment come in the order pauses, takers, awaiters,
-//! puts, members, schedules, windows, and then by age, so that a replay gives the same result as
-//! the run. Nothing here reads a clock.
+//! puts, members, schedules, windows, batches, and then by age, so that a replay gives the same
+//! result as the run. Nothing here reads a clock.
 
 use std::collections::BTreeSet;
 
@@ -36,6 +36,8 @@ pub(crate) enum Due {
     Schedule(u64),
     /// The window of this number is over.
     Window(u64),
+    /// The batch of this number is given up or forgotten.
+    Batch(u64),
 }
 
 /// The deadline of a task as a key.

@@ -166,7 +166,9 @@ impl Task {
         }
         self.set_unique_key(None);
         self.set_counts(Counts::NONE);
-        self.set_delay(Span::ZERO);
+        if self.after().is_none() {
+            self.set_delay(Span::ZERO);
+        }
         self.set_aged(Aged::NONE);
         self.set_progress_text(None);
         if id != TaskId::Number(number) {

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::memory::slots::QueueSlot;
+use pinpriq_proto::batches::{Bonds, GivenAfter, OnlyIf};
 use pinpriq_proto::command::{Delay, Put, TimeToLive, Wait};
 use pinpriq_proto::limits::WAIT_OVERHEAD_BYTES;
 use pinpriq_proto::task::{Bytes, ClientId, RequestId, Terms};
@@ -40,6 +41,14 @@ pub(crate) struct KeptPut {
     wait: Option<Wait>,
     result: bool,
     unique: Option<(Bytes, Option<Span>, OnDuplicate)>,
+    bonds: Option<KeptBonds>,
+}
+
+/// What a put says about batches, which owns its bytes.
+#[derive(Debug)]
+struct KeptBonds {
+    batch: Option<Bytes>,
+    after: Option<(Bytes, OnlyIf)>,
 }
 
 /// All puts that wait for room.
@@ -65,6 +74,10 @@ impl KeptPut {
             wait: put.wait,
             result: put.result,
             unique: put.unique.map(|it| (it.key.into(), it.window, it.on_duplicate)),
+            bonds: put.bonds.map(|it| KeptBonds {
+                batch: it.batch.map(Into::into),
+                after: it.after.map(|after| (after.names.into(), after.only_if)),
+            }),
         }
     }
 
@@ -85,6 +98,12 @@ impl KeptPut {
                 window: *window,
                 on_duplicate: *on_duplicate,
             }),
+            bonds: self.bonds.as_ref().map(|KeptBonds { batch, after }| Bonds {
+                batch: batch.as_deref(),
+                after: after
+                    .as_ref()
+                    .map(|(names, only_if)| GivenAfter { names, only_if: *only_if }),
+            }),
         }
     }
 }
@@ -94,7 +113,8 @@ pub(crate) fn putter_bytes(put: &Put<'_>) -> u64 {
     let names = put.queue.len() + put.id.map_or(0, <[u8]>::len);
     let content = put.payload.len() + put.terms.bytes();
     let unique = put.unique.map_or(0, |unique| unique.key.len());
-    WAIT_OVERHEAD_BYTES + (names + content + unique) as u64
+    let bonds = put.bonds.map_or(0, |bonds| bonds.bytes());
+    WAIT_OVERHEAD_BYTES + (names + content + unique + bonds) as u64
 }
 
 impl Putters {

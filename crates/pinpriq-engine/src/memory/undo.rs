@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::fanout::publications::Published;
 use crate::issued;
+use crate::memory::batches::Batch;
 use crate::memory::bucket::Bucket;
 use crate::memory::consumers::Ended;
 use crate::memory::endings;
@@ -36,6 +37,10 @@ pub(crate) struct UndoLog {
     pub(crate) ended: Vec<u64>,
     /// The tasks whose account has changed, and the account before, in the order of the changes.
     pub(crate) accounts: Vec<(u64, Option<Bytes>)>,
+    /// The batches that have changed, as they were.
+    pub(crate) batches: BTreeMap<u64, Option<Batch>>,
+    /// In which batch the changed tasks were, of those that were in one.
+    pub(crate) memberships: BTreeMap<u64, u64>,
     /// How many copies were published.
     pub(crate) copies: usize,
     pub(crate) totals: Counters,

@@ -14,6 +14,7 @@ use crate::operations::moving::{check_elsewhere, has_home};
 use crate::operations::transfer::begin_anew;
 use crate::operations::within::Within;
 use crate::transition::{Answer, Operation, Standing, answer};
+use pinpriq_proto::batches::check_batch_name;
 use pinpriq_proto::command::{Amendment, Bulk, BulkChange, Filter};
 use pinpriq_proto::facts::check_name;
 use pinpriq_proto::limits::{
@@ -89,6 +90,7 @@ impl Engine {
         }
         filter.key.map_or(Ok(()), |key| check_name("key", key))?;
         filter.share.map_or(Ok(()), check_share_name)?;
+        filter.batch.map_or(Ok(()), check_batch_name)?;
         check_text("a pattern", PATTERN_BYTES_MAX, filter.reason)?;
         if let Some((name, pattern)) = filter.header {
             headers::check_name(name)?;
@@ -128,6 +130,7 @@ impl Engine {
             (last, looked) = (seq, looked + 1);
             let is_meant = !self.looks_gone(slot)
                 && self.is_changed_by(slot, queue, &bulk.change)
+                && self.is_in_batch(slot, bulk.filter.batch)
                 && sieve.lets_pass(&self.tasks[slot], self.now);
             if is_meant {
                 let task = &self.tasks[slot];

@@ -39,6 +39,7 @@ impl Engine {
     /// Sets the account of a task.
     #[inline(never)]
     pub(crate) fn set_account(&mut self, number: u64, account: Option<Bytes>) {
+        self.has_marks = true;
         let former = self.accounts.set(number, account);
         if let Some(undo) = &mut self.undo {
             undo.accounts.push((number, former));

@@ -12,6 +12,7 @@ impl Engine {
             DetailKind::Window => &mut self.windows,
             DetailKind::Share => &mut self.own_shares,
             DetailKind::Limit => &mut self.named_limits,
+            DetailKind::Batch => self.batches.details(),
         }
     }
 
@@ -20,6 +21,7 @@ impl Engine {
             Detail::Window(record) => self.restore_window(record, place),
             Detail::Share(record) => self.restore_share(record, place),
             Detail::Limit(record) => self.restore_limit(record, place),
+            Detail::Batch(record) => self.restore_batch(record, place),
         }
     }
 

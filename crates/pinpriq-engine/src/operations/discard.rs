@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::memory::discarded::Discarded;
 use crate::memory::packed::Task;
 use crate::memory::slots::{QueueSlot, Slot};
+use crate::operations::following::Leaving;
 use crate::step::connection_lease;
 use pinpriq_proto::change::Change;
 use pinpriq_proto::reply::Outcome;
@@ -102,7 +103,11 @@ impl Engine {
 
     /// Frees a task that is in no index and that cannot be found.
     fn free(&mut self, slot: Slot) {
+        if self.tasks.memberships.are_any() {
+            self.leave_batch(slot, self.tasks[slot].kind(), Leaving::Failed);
+        }
         let task = self.remove_from_memory(slot);
+        self.unfollow(&task);
         self.forget_lease(&task);
         self.tell_watchers(None, &task, Outcome::Killed);
     }

@@ -65,6 +65,9 @@ impl Engine {
         let (mut reasons, mut eta) = (Vec::new(), None);
         match task.state() {
             State::Ready => eta = self.explain_ready(slot, &mut reasons),
+            State::Waiting { ready_at: None } if task.after().is_some() => {
+                reasons.extend(self.why_after(slot));
+            }
             State::Waiting { ready_at } => reasons.push(match *ready_at {
                 Some(until) => Reason::Delayed { until },
                 None => Reason::Held,
@@ -82,6 +85,15 @@ impl Engine {
             reasons.push(Reason::Expired);
         }
         Explanation { id: Some(task.id()), state: Some(task.kind()), since, reasons, eta }
+    }
+
+    /// The batches that a task waits for.
+    fn why_after(&self, slot: Slot) -> impl Iterator<Item = Reason> {
+        let names = self.tasks[slot].after().into_iter().flat_map(|after| &after.names);
+        names.map(|name| Reason::After {
+            batch: name.clone(),
+            pending: self.batches.called(name).map_or(0, |batch| batch.record.pending()),
+        })
     }
 
     /// Explains a ready task. Returns how long it takes until it is handed out.
@@ -182,10 +194,16 @@ impl Engine {
         let mut reasons = Vec::new();
         let delayed = there(StateKind::Waiting).filter_map(ready_at).min();
         reasons.extend(delayed.map(|until| Reason::Delayed { until }));
-        let is_held = |slot: Slot| *self.tasks[slot].state() == State::HELD;
+        let is_held = |slot: Slot| {
+            let task = &self.tasks[slot];
+            *task.state() == State::HELD && task.after().is_none()
+        };
         if there(StateKind::Waiting).any(is_held) {
             reasons.push(Reason::Held);
         }
+        let follows = |slot: &Slot| self.tasks[*slot].after().is_some();
+        let oldest = there(StateKind::Waiting).find(follows);
+        reasons.extend(oldest.and_then(|slot| self.why_after(slot).next()));
         for kind in [StateKind::Taken, StateKind::Buried] {
             let oldest = there(kind).next();
             reasons

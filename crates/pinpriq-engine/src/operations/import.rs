@@ -14,6 +14,7 @@ use crate::operations::ageing::check_ageing;
 use crate::operations::arguments::{bad, check_id, check_positive, check_reason, quoted};
 use crate::operations::progress::check_checkpoint;
 use crate::transition::Operation;
+use pinpriq_proto::batches::{AFTER_MAX, After, MEMBER_OF_BATCH_BYTES, check_batch_name};
 use pinpriq_proto::change::{Change, ScheduleRecord};
 use pinpriq_proto::command::QueueName;
 use pinpriq_proto::export::Import;
@@ -95,8 +96,12 @@ impl Engine {
             State::Waiting { ready_at: Some(ready_at) } if ready_at <= self.now => State::Ready,
             ref state => state.clone(),
         };
+        let batch = record.batch().filter(|_| !state.kind().is_finished()).cloned();
         let own = self.own_id(record)?;
         self.check_unique_of(record, &state, until)?;
+        let mut after = record.progress.after().into_iter().flat_map(|after| &after.names);
+        after.try_for_each(|name| self.check_follows(name))?;
+        batch.as_ref().map_or(Ok(()), |name| self.check_joins(name))?;
         // The searches may have ended the queue.
         let existing = self.queues.find(&record.queue);
         self.check_place(record, &state, existing)?;
@@ -108,7 +113,9 @@ impl Engine {
         }
         let grown =
             self.growth_by_put(existing, &record.queue, content_of(record) + given_id_bytes(given));
-        self.check_room(grown + window.unwrap_or(0))?;
+        let of_batch =
+            batch.as_ref().map_or(0, |name| MEMBER_OF_BATCH_BYTES + self.bytes_of_new_batch(name));
+        self.check_room(grown + window.unwrap_or(0) + of_batch)?;
 
         let queue = existing.unwrap_or_else(|| self.queues.find_or_make(&record.queue));
         self.count_queue(queue);
@@ -131,13 +138,19 @@ impl Engine {
         if !is_ready {
             task.set_since(self.now);
         }
-        self.enter(task, Operation::Arrive);
+        let after = task.after().cloned().map(|after| self.still_after(after));
+        task.set_after(after);
+        let slot = self.enter(task, Operation::Arrive);
         self.count_for_account(number);
+        if let Some(name) = batch {
+            self.join_named(slot, &name);
+        }
         if let (Some(key), Some(until)) = (key, until) {
             let is_held = self.holds_key(number);
             self.keep_window(WindowRecord { number, queue: name, key, id: id.clone(), until });
             self.windows.hold(number, is_held);
         }
+        self.free_at_once(number);
         // Its TTL, or its stay as a zombie, may be over.
         self.live_by_now(number);
         Ok(Some(Reply::Put(id)))
@@ -158,6 +171,7 @@ impl Engine {
             check_name("queue name", queue)?;
             check_given(id)?;
         }
+        check_imported_bonds(record)?;
         let scheduled = record.scheduled();
         scheduled.map_or(Ok(()), |it| check_name("name of a schedule", &it.schedule))
     }
@@ -324,8 +338,23 @@ fn content_of(record: &TaskRecord) -> usize {
     let origin = record.origin().map_or(0, Origin::bytes);
     let scheduled = record.scheduled().map_or(0, |scheduled| scheduled.schedule.len());
     let unique = record.unique().map_or(0, |key| key.len() + UNIQUE_OVERHEAD_BYTES);
-    let texts = reason + record.progress.told_bytes();
+    let after = record.progress.after().map_or(0, After::bytes);
+    let texts = reason + record.progress.told_bytes() + after;
     record.payload.len() + record.terms.bytes() + texts + origin + scheduled + unique
+}
+
+/// Checks what an imported task says about batches.
+fn check_imported_bonds(record: &TaskRecord) -> Result<(), Refusal> {
+    let after = record.progress.after().map_or(&[][..], |after| &after.names);
+    if after.len() > AFTER_MAX {
+        let given = after.len();
+        return Err(bad(format!("a task waits for at most {AFTER_MAX} batches, and not {given}")));
+    }
+    if !after.is_empty() && record.progress.state != State::HELD {
+        let state = record.progress.state.kind();
+        return Err(bad(format!("a task in state {state} waits for no batch")));
+    }
+    after.iter().chain(record.batch()).try_for_each(|name| check_batch_name(name))
 }
 
 fn check_unique_key(key: &[u8]) -> Result<(), Refusal> {

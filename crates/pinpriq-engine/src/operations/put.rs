@@ -8,9 +8,11 @@ use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::{
     bad, check_cost_below, check_id, check_positive, check_reason, quoted,
 };
+use crate::operations::batches::check_bonds;
 use crate::operations::held::be_buried;
 use crate::operations::ids::{can_have, uuid_v7};
 use crate::transition::Operation;
+use pinpriq_proto::batches::Bonds;
 use pinpriq_proto::command::{Delay, Put, TimeToLive, Wait};
 use pinpriq_proto::limits::{
     ID_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES, given_id_bytes, put_bytes,
@@ -24,16 +26,18 @@ use pinpriq_proto::task::{
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{Awaited, PutUnique};
 
-/// Gives a task what few puts say.
-#[inline(never)]
-fn adorn(task: &mut Task, put: &Put<'_>) {
-    task.set_unique_key(put.unique.map(|unique| unique.key.into()));
-    if put.delay == Delay::Held {
-        task.set_state(State::HELD);
-    }
-}
-
 impl Engine {
+    /// Gives a task what few puts say.
+    #[inline(never)]
+    fn adorn(&self, task: &mut Task, put: &Put<'_>) {
+        task.set_unique_key(put.unique.map(|unique| unique.key.into()));
+        let after = self.after_put(put);
+        if put.delay == Delay::Held || after.is_some() {
+            task.set_state(State::HELD);
+        }
+        task.set_after(after);
+    }
+
     pub(crate) fn put(&mut self, client: ClientId, request: RequestId, put: &Put<'_>) -> Answered {
         self.put_as(client, request, put, |_, _| {})
     }
@@ -59,6 +63,9 @@ impl Engine {
                 return self.put_again(client, request, put, (unique, expires_at), duplicate);
             }
             existing = self.queues.find(put.queue);
+        }
+        if let Some(bonds) = &put.bonds {
+            self.check_named_batches(bonds)?;
         }
         let is_bounded = existing.is_some_and(|queue| self.queues[queue].is_bounded());
         self.check_put_allowed(put, existing, is_bounded)?;
@@ -94,8 +101,8 @@ impl Engine {
             ready_at,
             payload,
         });
-        if put.unique.is_some() || put.delay == Delay::Held {
-            adorn(&mut task, put);
+        if put.unique.is_some() || put.delay == Delay::Held || put.bonds.is_some() {
+            self.adorn(&mut task, put);
         }
         change(&mut task, &mut self.issued);
         self.tube_puts += u64::from(self.queues[queue].is_tube);
@@ -104,6 +111,25 @@ impl Engine {
         if let Some(unique) = &put.unique {
             self.open_window(number, put.queue, unique, id.clone());
         }
+        self.tell_put((client, request), put, (id, number));
+        if let Some(bonds) = &put.bonds {
+            self.bind(slot, number, bonds);
+        }
+        if put.ttl == TimeToLive::Instant {
+            self.end_instant(slot, number);
+        }
+        Ok(None)
+    }
+
+    /// Replies to a put of a new task, now or at its end.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is part of every put")]
+    fn tell_put(
+        &mut self,
+        (client, request): (ClientId, RequestId),
+        put: &Put<'_>,
+        (id, number): (TaskId, u64),
+    ) {
         let unique = put.unique.map(|_| true);
         match (put.wait, unique) {
             (Some(wait), _) => {
@@ -116,10 +142,6 @@ impl Engine {
                 self.reply(client, request, Reply::PutUnique(put));
             }
         }
-        if put.ttl == TimeToLive::Instant {
-            self.end_instant(slot, number);
-        }
-        Ok(None)
     }
 
     /// Puts a task, and replies with its number.
@@ -130,8 +152,9 @@ impl Engine {
         request: RequestId,
         put: &Put<'_>,
     ) -> Answered {
-        if put.wait.is_some() || put.unique.is_some() {
-            let sentence = "a put that is answered with a number is neither unique nor waited for";
+        if put.wait.is_some() || put.unique.is_some() || put.bonds.is_some() {
+            let sentence = "a put that is answered with a number is neither unique nor waited \
+                            for, and names no batch";
             return Err(bad(sentence.to_owned()));
         }
         self.put(client, request, put)?;
@@ -157,6 +180,7 @@ impl Engine {
             Put { wait: Some(_), .. } => Some("be waited for"),
             Put { unique: Some(_), .. } => Some("be unique"),
             Put { ttl: TimeToLive::Instant, .. } => Some("live for an instant"),
+            Put { bonds: Some(Bonds { after: Some(_), .. }), .. } => Some("wait for a batch"),
             _ => None,
         };
         if let Some(what) = what {
@@ -197,6 +221,10 @@ impl Engine {
             if finished {
                 self.refund(self.tasks[slot].queue, self.tasks[slot].cost());
                 self.shift(slot, Operation::PutBack, Unsaved::Progress, |_| State::Ready);
+                if let Some(batch) = record.batch() {
+                    self.join_again(slot, batch);
+                    self.mark(slot, Unsaved::Whole);
+                }
                 self.uncharge_turn(self.charged(slot));
                 self.expire_if_over(slot);
             }
@@ -218,6 +246,7 @@ impl Engine {
         self.count_queue(queue);
         let progress = Progress { state: State::Ready, ..record.progress };
         let record = TaskRecord { progress, ..record };
+        let batch = record.batch().cloned();
         let shares = self.share_again(&record);
         let payload = if shares {
             self.tasks.keep_shared(&record.payload)
@@ -231,6 +260,9 @@ impl Engine {
         self.refund(queue, task.cost());
         self.forget_ending(queue, &task.id());
         let slot = self.enter(task, Operation::PutBack);
+        if let Some(batch) = batch {
+            self.join_again(slot, &batch);
+        }
         self.uncharge_turn(self.charged(slot));
         self.expire_if_over(slot);
         true
@@ -285,13 +317,16 @@ impl Engine {
         }
         self.check_payload(put.payload)?;
         put.unique.as_ref().map_or(Ok(()), |unique| self.check_unique(unique))?;
+        if let Some(bonds) = &put.bonds {
+            check_bonds(put, bonds)?;
+        }
         if let Some(ttr) = put.terms.ttr {
             check_positive("the TTR", Some(ttr))?;
             self.moment("the TTR", ttr)?;
         }
         if !put.delay.is_none() {
             self.moment("the delay", delay)?;
-            if put.wait.is_some() && put.delay != Delay::Held {
+            if put.wait.is_some() && put.delay != Delay::Held && !follows(put) {
                 return Err(bad("a put that waits for its task cannot have a delay".to_owned()));
             }
         }
@@ -321,8 +356,8 @@ impl Engine {
             (None, _) => {}
         }
         let ttl = match put.ttl {
-            // The queue's would end what waits for people.
-            TimeToLive::Default => ttl.filter(|_| put.delay != Delay::Held),
+            // The queue's would end what waits for people, or for other tasks.
+            TimeToLive::Default => ttl.filter(|_| put.delay != Delay::Held && !follows(put)),
             TimeToLive::For(ttl) => Some(ttl),
             TimeToLive::Endless | TimeToLive::Instant => None,
         };
@@ -395,6 +430,9 @@ impl Engine {
             self.check_windows(unique)?;
             content += unique.bytes(put.queue.len(), put.id.map_or(0, <[u8]>::len));
         }
+        if let Some(bonds) = &put.bonds {
+            content += self.bytes_of_bonds(bonds);
+        }
         // Usually there is room for a new queue too.
         if !self.is_busy_for(put_bytes(put.queue.len(), content)) {
             return Ok(());
@@ -458,6 +496,12 @@ impl Engine {
             Ids::Uuid => TaskId::Uuid(uuid_v7(self.now, number, self.seed)),
         }
     }
+}
+
+/// Whether a put waits for batches.
+#[inline(never)]
+const fn follows(put: &Put<'_>) -> bool {
+    matches!(put.bonds, Some(Bonds { after: Some(_), .. }))
 }
 
 /// The refusal of a put into a queue that is paused for puts.

@@ -8,6 +8,7 @@ use std::num::NonZeroU64;
 
 use crate::engine::{Answered, Engine};
 use crate::operations::arguments::{bad, check_count};
+use pinpriq_proto::batches::check_batch_name;
 use pinpriq_proto::facts::check_name;
 use pinpriq_proto::limits::{LOOKED_MAX, LOOKED_STEPS_MAX};
 use pinpriq_proto::looking::Scan;
@@ -20,6 +21,7 @@ impl Engine {
     pub(crate) fn scan(&mut self, scan: &Scan<'_>) -> Answered {
         check_looked(scan.count)?;
         scan.key.map_or(Ok(()), |key| check_name("key", key))?;
+        scan.batch.map_or(Ok(()), check_batch_name)?;
         let (mut tasks, mut next) = (Vec::new(), None);
         if let Some(slot) = self.find_queue(scan.queue)? {
             let queue = &self.queues[slot];
@@ -31,7 +33,9 @@ impl Engine {
                 }
                 last = seq;
                 let key = self.tasks[slot].key().map(|key| &**key);
-                if (scan.key.is_none() || key == scan.key) && !self.looks_gone(slot) {
+                let is_meant =
+                    (scan.key.is_none() || key == scan.key) && self.is_in_batch(slot, scan.batch);
+                if is_meant && !self.looks_gone(slot) {
                     tasks.push(self.tasks.record(slot, queue.names()));
                 }
             }

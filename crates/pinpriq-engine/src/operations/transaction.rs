@@ -97,6 +97,7 @@ impl Engine {
     fn begin_notes(&mut self) {
         // What has become due before is no part of the transaction.
         self.save();
+        self.save_batches();
         self.undo = Some(Box::new(UndoLog {
             tasks: BTreeMap::new(),
             queues: BTreeMap::new(),
@@ -104,6 +105,8 @@ impl Engine {
             windows: BTreeMap::new(),
             buckets: BTreeMap::new(),
             leases: BTreeMap::new(),
+            batches: BTreeMap::new(),
+            memberships: BTreeMap::new(),
             ended: Vec::new(),
             accounts: Vec::new(),
             copies: 0,
@@ -150,12 +153,16 @@ impl Engine {
         }
         let UndoLog { tasks, queues, publications, windows, .. } = *log;
         let UndoLog { leases, ended, accounts, buckets, forgotten, untidied, .. } = *log;
+        let UndoLog { batches, memberships, .. } = *log;
         for (number, former) in accounts.into_iter().rev() {
             self.accounts.set(number, former);
         }
+        let numbers: Vec<u64> = batches.keys().copied().collect();
         self.take_out_tasks(&tasks, forgotten);
         self.put_back_windows(windows);
-        self.put_back_tasks(tasks);
+        self.put_back_batches(batches);
+        self.put_back_tasks(tasks, &memberships);
+        self.go_on_cancelling(&numbers);
         for (first, former) in publications {
             self.publications.put_back(first, former);
         }
@@ -191,6 +198,7 @@ impl Engine {
         for number in tasks.keys() {
             let Some(slot) = self.tasks.find(*number) else { continue };
             self.lift(slot);
+            self.tasks.memberships.leave(slot);
             let task = self.tasks.detach(slot);
             if self.has_turns(task.queue) {
                 self.conclude_turns(task.queue);
@@ -230,12 +238,19 @@ impl Engine {
         }
     }
 
-    fn put_back_tasks(&mut self, tasks: BTreeMap<u64, Option<Task>>) {
+    fn put_back_tasks(
+        &mut self,
+        tasks: BTreeMap<u64, Option<Task>>,
+        memberships: &BTreeMap<u64, u64>,
+    ) {
         for mut task in tasks.into_values().flatten() {
             // It is armed again for what is due next.
             task.set_armed(None);
-            let queue = task.queue;
+            let (number, queue) = (task.number(), task.queue);
             let slot = self.tasks.insert(task);
+            if let Some(batch) = memberships.get(&number) {
+                self.tasks.memberships.join(slot, *batch);
+            }
             if self.queues[queue].settings.ids != Ids::Sequence {
                 self.queues[queue].indexes.insert_id(&self.tasks[slot].id(), slot);
             }
@@ -259,8 +274,12 @@ impl Engine {
     pub(crate) fn note_task(&mut self, slot: Slot) {
         let task = &self.tasks[slot];
         let queue = task.queue;
-        if let Some(undo) = &mut self.undo {
-            undo.tasks.entry(task.number()).or_insert_with(|| Some(task.clone()));
+        if let Some(undo) = &mut self.undo
+            && let Entry::Vacant(place) = undo.tasks.entry(task.number())
+        {
+            place.insert(Some(task.clone()));
+            let batch = self.tasks.memberships.of(slot);
+            undo.memberships.extend(batch.map(|batch| (task.number(), batch)));
         }
         self.note_queue(queue);
     }

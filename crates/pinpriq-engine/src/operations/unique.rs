@@ -14,12 +14,13 @@ use crate::memory::slots::{QueueSlot, Slot};
 use crate::memory::windows::Window;
 use crate::operations::arguments::{bad, check_positive, quoted};
 use crate::transition::Operation;
+use pinpriq_proto::batches::Bonds;
 use pinpriq_proto::change::{Change, Place};
 use pinpriq_proto::command::{Put, TimeToLive, Wait};
 use pinpriq_proto::details::DetailKind;
 use pinpriq_proto::limits::WAIT_OVERHEAD_BYTES;
 use pinpriq_proto::reply::{Outcome, Refusal, RefusalKind, Reply};
-use pinpriq_proto::task::{Bytes, ClientId, RequestId, StateKind, TaskId};
+use pinpriq_proto::task::{Bytes, ClientId, RequestId, State, StateKind, TaskId};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{
     Awaited, OnDuplicate, PutUnique, UNIQUE_BYTES_MAX, Unique, WindowRecord, window_bytes,
@@ -132,6 +133,7 @@ impl Engine {
         self.reply(client, request, with_result(reply, wants_result, None));
         if let (Some(slot), Some(number)) = (slot, number) {
             self.end_replaced(put, unique, slot, number);
+            self.free_at_once(number);
         }
         Ok(None)
     }
@@ -159,10 +161,15 @@ impl Engine {
         if put.wait.is_some_and(Wait::blocks) {
             self.check_waits(client, WAIT_OVERHEAD_BYTES)?;
         }
+        let after = put.bonds.map_or(0, |bonds| Bonds { batch: None, ..bonds }.bytes());
+        if let Some(bonds) = &put.bonds {
+            self.check_after(bonds)?;
+        }
         let former = task.own_bytes() + task.away_bytes();
-        let bytes = put.payload.len() + put.terms.bytes();
+        let bytes = put.payload.len() + put.terms.bytes() + after;
         let texts = task.reason_bytes() + task.checkpoint_bytes() + task.history_bytes();
-        let replaced = task.content_bytes() + task.extras_bytes() + texts;
+        let waits = task.after().map_or(0, |after| after.bytes() as u64);
+        let replaced = task.content_bytes() + task.extras_bytes() + texts + waits;
         let current = former - replaced + bytes as u64;
         let is_new = unique.window.is_some() && self.windows.one(task.number()).is_none();
         let id = if let TaskId::Given(id) = task.id() { id.len() } else { 0 };
@@ -178,7 +185,10 @@ impl Engine {
         expires_at: Option<Timestamp>,
         slot: Slot,
     ) {
-        let state = put.delay.state(self.now);
+        let after = self.after_put(put);
+        let follows = after.is_some();
+        let state = if follows { State::HELD } else { put.delay.state(self.now) };
+        let delay = put.delay.from(self.now);
         self.set_payload(slot, put.payload);
         self.shift(slot, Operation::Replace, Unsaved::Whole, |task| {
             task.set_terms(put.terms.kept());
@@ -188,8 +198,15 @@ impl Engine {
             task.set_reason(None);
             task.set_checkpoint(None);
             task.set_history(None);
+            if follows {
+                task.set_delay(delay);
+            }
+            task.set_after(after);
             state
         });
+        if follows {
+            self.follow(slot);
+        }
         let number = self.tasks[slot].number();
         self.open_window(number, put.queue, unique, self.tasks[slot].id());
     }

@@ -85,7 +85,11 @@ impl Engine {
     }
 
     pub(crate) fn answer_awaiter(&mut self, awaiter: Awaiter, ended: &Ended) {
-        let Ended { outcome, state, ref result } = *ended;
+        if let Some(batch) = &ended.batch {
+            let reply = Reply::BatchAwaited(batch.clone());
+            return self.reply(awaiter.client, awaiter.request, reply);
+        }
+        let Ended { outcome, state, ref result, .. } = *ended;
         let wants_result = awaiter.wants_result;
         let reply = match awaiter.put {
             Some(put) => put.reply(outcome),
@@ -129,7 +133,9 @@ impl Engine {
         let state = self.live(awaiter.number).map(|slot| self.tasks[slot].kind());
         // If there is no task, the queue was emptied, and this awaiter has not been notified yet.
         let outcome = if state.is_some() { Outcome::Timeout } else { Outcome::Killed };
-        self.answer_awaiter(awaiter, &Ended { outcome, state, result: None });
+        let batch = self.batches.one(awaiter.number);
+        let batch = batch.map(|batch| Box::new(batch.shown()));
+        self.answer_awaiter(awaiter, &Ended { outcome, state, result: None, batch });
     }
 
     /// Replies to every blocked request of a client as if its time were up.
@@ -153,7 +159,7 @@ impl Engine {
         }
     }
 
-    fn add_awaiter(&mut self, awaiter: Awaiter) {
+    pub(crate) fn add_awaiter(&mut self, awaiter: Awaiter) {
         let id = AwaiterId(self.consumers.draw().0);
         if let Some(at) = awaiter.until {
             self.deadlines.insert(at, Due::Awaiter(id));

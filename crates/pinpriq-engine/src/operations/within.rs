@@ -8,7 +8,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 use crate::engine::{Answered, Engine};
 use crate::operations::admin::page_of_names;
 use crate::operations::arguments::bad;
-use pinpriq_proto::command::{Command, QueueCommand};
+use pinpriq_proto::command::{BatchCommand, Command, QueueCommand};
 use pinpriq_proto::export::Import;
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::WITHIN_NAMES_MAX;
@@ -90,6 +90,10 @@ impl Engine {
             }
             Command::Limit(LimitCommand::List(NamesPage { prefix, count, after })) => {
                 let found = self.named_limits.names_after(prefix, after);
+                Ok(Some(page_of_names(found.filter(|name| names.matches(name)), count)))
+            }
+            Command::Batch(BatchCommand::List(NamesPage { prefix, count, after })) => {
+                let found = self.batches.names_after(prefix, after);
                 Ok(Some(page_of_names(found.filter(|name| names.matches(name)), count)))
             }
             Command::Schedule(ref command) => {

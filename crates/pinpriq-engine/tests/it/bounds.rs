@@ -127,7 +127,7 @@ fn values_that_no_door_lets_through_are_refused() {
     let bulk = Bulk::new(queue, BulkChange::Kill);
     let leases = Command::Leases(Leases { queue: None, after: None, count: 0 });
     let names = &[NamePattern::exactly(QUEUE)];
-    let scan = Scan { queue, after: 0, count: 0, state: None, key: None };
+    let scan = Scan { queue, after: 0, count: 0, state: None, key: None, batch: None };
     let lease = Some(LONG);
     let commands = [
         (Command::Put(Put { delay: Delay::For(LONG), ..put }), "the delay of LONG"),
@@ -674,7 +674,8 @@ fn tasks_of_very_many_priorities_come_by_age() {
     for (state, count) in [(None, 7), (Some(StateKind::Ready), 1_000), (None, 64)] {
         let (mut seen, mut after) = (Vec::new(), 0);
         loop {
-            let scan = Scan { queue: QUEUE.into(), after, count, state, key: None };
+            let (queue, batch) = (QUEUE.into(), None);
+            let scan = Scan { queue, after, count, state, key: None, batch };
             let Reply::Scanned { tasks, next } = ask(&mut engine, now, Command::Scan(scan)) else {
                 panic!("no page")
             };

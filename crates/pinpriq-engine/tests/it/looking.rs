@@ -59,7 +59,7 @@ fn explain(engine: &mut Engine, id: usize) -> Vec<Reason> {
 fn scan(engine: &mut Engine, key: Option<&[u8]>) -> (Vec<u64>, usize) {
     let (mut numbers, mut pages, mut after) = (Vec::new(), 0, 0);
     loop {
-        let scan = Scan { queue: QUEUE, after, count: LOOKED_MAX, state: None, key };
+        let scan = Scan { queue: QUEUE, after, count: LOOKED_MAX, state: None, key, batch: None };
         let Reply::Scanned { tasks, next } = ask(engine, NOW, Command::Scan(scan)) else {
             panic!("no page")
         };

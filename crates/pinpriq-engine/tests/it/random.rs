@@ -21,7 +21,7 @@ use dice::Dice;
 use runner::Runner;
 
 /// How many runs there are, which take a minute of one processor.
-const RUNS: u64 = 560;
+const RUNS: u64 = 600;
 const STEPS_PER_RUN: usize = 480;
 
 #[test]

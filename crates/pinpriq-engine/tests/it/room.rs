@@ -27,6 +27,9 @@ const LIMITS: Limits = Limits {
     queue_linger: Span::from_ms(600_000),
     unique_max: 1_000,
     endings_max: 100,
+    batches_max: 1_000,
+    batch_retain: Span::from_ms(3_600_000),
+    batch_abandon: Span::from_ms(86_400_000),
     topic_lanes_max: 1_000,
     lingering_queues_max: 10_000,
 };

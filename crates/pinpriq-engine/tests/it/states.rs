@@ -8,10 +8,11 @@ use std::collections::BTreeSet;
 
 use expect_test::expect_file;
 use pinpriq_engine::{Engine, transition_listing};
+use pinpriq_proto::batches::{Bonds, GivenAfter, OnlyIf, encode_names};
 use pinpriq_proto::command::{
-    Ack, Amendment, Assign, Bulk, BulkChange, Bury, Cancel, Command, Deed, Delay, Fail, Held,
-    HeldBy, Put, QueueCommand, Release, Selection, Take, TakeMode, TimeToLive, Touch, Transfer,
-    Update, Wait,
+    Ack, Amendment, Assign, BatchCommand, Bulk, BulkChange, Bury, Cancel, Command, Deed, Delay,
+    Fail, Held, HeldBy, Put, QueueCommand, Release, Selection, Take, TakeMode, TimeToLive, Touch,
+    Transfer, Update, Wait,
 };
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
@@ -28,7 +29,7 @@ use StateKind::{Buried, Done, Ready, Waiting, Zombie};
 const STANDINGS: [&str; 8] = ["X", "R", "T, held here", "T, held elsewhere", "W", "B", "Z", "D"];
 
 /// The specification, row by row. `—` cannot happen, `=` changes nothing.
-const SPECIFIED: [(&str, [&str; 8]); 40] = [
+const SPECIFIED: [(&str, [&str; 8]); 41] = [
     (
         "put with that id",
         ["R, W, B", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS"],
@@ -90,6 +91,7 @@ const SPECIFIED: [(&str, [&str; 8]); 40] = [
     ),
     ("restart", ["NOTFOUND", "=", "TAKEN", "TAKEN", "R, W, X", "R, W, X", "R, W, X", "R, W, X"]),
     ("delayed in bulk", ["=", "W", "=", "=", "R, W", "=", "=", "="]),
+    (FOLLOWS, ["—", "—", "—", "—", "R, W, X", "—", "—", "—"]),
     ("move to another queue", ["—", "X", "—", "—", "X", "X", "X", "X"]),
     ("put again, to replace it", ["—", "R, W", "TAKEN", "TAKEN", "R, W", "R, W", "—", "—"]),
     ("make room for a more urgent one", ["—", "X", "—", "—", "—", "—", "—", "—"]),
@@ -101,6 +103,7 @@ const SPECIFIED: [(&str, [&str; 8]); 40] = [
     ("its holder is gone", ["—", "—", FAILED, FAILED, "—", "—", "—", "—"]),
 ];
 
+const FOLLOWS: &str = "the batches before it are done";
 const FAILED: &str = "R, W, B, X";
 const FINISHED: &str = "X, Z, D";
 const IN_PLACE: &str = "changed in place";
@@ -207,6 +210,7 @@ fn variants(row: &str) -> Vec<Variant> {
     }
     match row {
         "put with that id" => vec![Plain, Delayed, To(Buried)],
+        FOLLOWS => vec![Plain, Delayed, Once],
         "put again, to replace it" | "delayed in bulk" => vec![Plain, Delayed],
         "kick" | "put back" | "called back" => vec![Plain, Late],
         "its deadline passes" | "its holder is gone" => vec![Plain, Late, BackingOff, Once],
@@ -221,6 +225,7 @@ fn variants(row: &str) -> Vec<Variant> {
 const QUEUE: &[u8] = b"jobs";
 const OTHER: &[u8] = b"other jobs";
 const ID: &[u8] = b"task";
+const BATCH: &[u8] = b"batch";
 const UNIQUE: Unique<'static> =
     Unique { key: b"u", window: None, on_duplicate: OnDuplicate::Replace };
 const HERE: ClientId = ClientId(1);
@@ -240,6 +245,10 @@ struct Bench {
 
 /// What an operation does in one cell; `None` if it cannot be tried there.
 fn drive(row: &str, standing: &str, variant: Variant) -> Option<String> {
+    // Only a waiting task waits for a batch.
+    if row == FOLLOWS && standing != "W" {
+        return None;
+    }
     let mut bench = Bench::new(row, standing, variant);
     if variant == Variant::Late && row != "its deadline passes" {
         // In R and W the TTL removes the task, so there is no task to try it on.
@@ -308,7 +317,7 @@ fn verdict(
         _ if stays && (row == "switch" || row.starts_with("put again")) => {
             after.map(|task| task.progress.state.kind().to_string())
         }
-        _ if stays && matches!(row, "restart" | "delayed in bulk") && before != after => {
+        _ if stays && matches!(row, "restart" | "delayed in bulk" | FOLLOWS) && before != after => {
             after.map(|task| task.progress.state.kind().to_string())
         }
         _ if before == after => Some("=".to_owned()),
@@ -338,6 +347,9 @@ impl Bench {
         ask(&mut engine, now, HERE, Command::Put(put));
         let mut bench = Self::with_history(engine, now);
         bench.arrange(row, standing);
+        if row == FOLLOWS {
+            bench.follow(variant);
+        }
         match variant {
             Variant::In(after_ack) => bench.set_after_ack(after_ack),
             Variant::BackingOff => bench.set((BACKOFF, Some(STAY).into())),
@@ -413,6 +425,24 @@ impl Bench {
                 self.current = held.receipt();
             }
             _ => {}
+        }
+    }
+
+    /// Puts a task in its place that waits for a batch.
+    fn follow(&mut self, variant: Variant) {
+        let delay = if variant == Variant::Delayed { DELAY } else { Span::ZERO };
+        let only_if = if variant == Variant::Once { OnlyIf::Failed } else { OnlyIf::Done };
+        let names = encode_names([BATCH]);
+        let after = Some(GivenAfter { names: &names, only_if });
+        let bonds = Some(Bonds { batch: None, after });
+        let put = Put { id: Some(ID), delay: Delay::For(delay), ..Put::new(QUEUE, b"payload") };
+        for command in [
+            Command::Kill { queue: QUEUE.into(), ids: &[ID] },
+            Command::Batch(BatchCommand::Open { name: BATCH, ttl: None }),
+            Command::Put(Put { bonds, ..put }),
+        ] {
+            let reply = ask(&mut self.engine, self.now, HERE, command);
+            assert!(!matches!(reply, Some(Reply::Refused(_))), "{reply:?}");
         }
     }
 
@@ -549,6 +579,7 @@ impl Bench {
                 Command::Await { queue: QUEUE.into(), id: ID, wait: Wait::Forever, result: false }
             }
             "delayed" => Command::Bulk(Bulk::new(QUEUE, BulkChange::Delay(delay))),
+            "the" => Command::Batch(BatchCommand::Close(BATCH)),
             "dig" => Command::Dig(transfer),
             "kill" => Command::Kill { queue: QUEUE.into(), ids: &[ID] },
             "cancel" => {

@@ -77,6 +77,10 @@ pub struct Filter<'a> {
     #[letter(2)]
     #[option]
     pub key: Option<&'a [u8]>,
+    /// Pending in this batch.
+    #[letter(9)]
+    #[option(BATCH_MEANT)]
+    pub batch: Option<&'a [u8]>,
     /// Of this share.
     #[letter(3)]
     #[option(SHARE_MEANT)]
@@ -124,6 +128,7 @@ impl Filter<'_> {
     pub const ALL: Self = Self {
         state: None,
         key: None,
+        batch: None,
         share: None,
         priorities: None,
         older: None,

@@ -72,12 +72,13 @@ mod tests {
     }
 
     /// Whether a command needs the right to put, and not for tasks that are there already, nor for
-    /// dead letters.
+    /// dead letters or batches.
     fn puts(command: &Command<'_>) -> bool {
         match command {
             Command::Move { .. }
             | Command::Bulk(_)
             | Command::Queue(_)
+            | Command::Batch(_)
             | Command::Import(Import::Queue { .. }) => false,
             Command::Within { command, .. } => puts(command),
             Command::Transaction(steps) => {

@@ -1,13 +1,14 @@
 //! What a put says about its task. When it waits, and for what, is up to the commands.
 
 use super::Wait;
-use crate::facts::Care;
-use crate::facts::Subject as _;
+use crate::batches::{Bonds, decode_names};
+use crate::facts::{Care, Destination, Subject as _};
 use crate::limits::{ATTEMPTS_MAX, BACKOFF_MS_MAX};
 use crate::request::fault::Fault;
 use crate::request::options::{
-    AT, ATTEMPTS, BACKOFF, BACKOFFMAX, COST, DELAY, HEADERS, HELD, ID, KEY, ONDUP, Opt, PRIORITY,
-    REASON, RESULT_WANTED, ROOM, SHARE, STATE_BURIED, TTL, TTR, UNIQUE, WAIT, WINDOW,
+    AFTER, AT, ATTEMPTS, BACKOFF, BACKOFFMAX, BATCH, COST, DELAY, HEADERS, HELD, ID, IF, KEY,
+    ONDUP, Opt, PRIORITY, REASON, RESULT_WANTED, ROOM, SHARE, STATE_BURIED, TTL, TTR, UNIQUE, WAIT,
+    WINDOW,
 };
 use crate::request::parts::{Parts, no_value, number, span};
 use crate::rights::{Need, Right};
@@ -42,6 +43,9 @@ pub(super) const OPTIONS: &[Opt] = &[
     BACKOFF,
     BACKOFFMAX,
     RESULT_WANTED,
+    BATCH,
+    AFTER,
+    IF,
 ];
 
 /// See [`Command::Put`](super::Command::Put).
@@ -75,6 +79,9 @@ pub struct Put<'a> {
     /// Whether the reply to a put that waits tells what has come of the work.
     #[letter(8)]
     pub result: bool,
+    /// What it has to do with batches.
+    #[letter(9)]
+    pub bonds: Option<Bonds<'a>>,
 }
 
 /// How long a new task stays waiting.
@@ -125,6 +132,7 @@ impl<'a> Put<'a> {
             wait: None,
             unique: None,
             result: false,
+            bonds: None,
         }
     }
 }
@@ -187,10 +195,22 @@ fn backoff(option: Opt, text: &[u8]) -> Result<Span, Fault> {
     Err(Fault::bad(format!("{word} is from 1 to {BACKOFF_MS_MAX} ms, not {ms}")))
 }
 
-impl Put<'_> {
+impl<'a> Put<'a> {
     /// Whether the reply may come late.
     pub(super) fn waits(&self) -> bool {
         self.wait.is_some_and(Wait::blocks)
+    }
+
+    /// Where its queue lives, with the batches that it names.
+    #[inline]
+    pub(super) fn destination(&self) -> Destination<'a> {
+        match self.bonds {
+            None => Destination::Queue(self.queue),
+            Some(Bonds { batch, after }) => {
+                let after = after.map_or(&b""[..], |after| after.names);
+                Destination::Bonds { queue: self.queue, batch, after }
+            }
+        }
     }
 
     #[inline]
@@ -241,5 +261,14 @@ pub(super) fn of_put<'c>(put: &Put<'c>, tell: &mut dyn FnMut(Need<'c>)) {
     put.queue.each(Right::Put, tell);
     if put.wait.is_some() {
         put.queue.each(Right::Look, tell);
+    }
+    if let Some(bonds) = put.bonds {
+        // Without a batch, all of them would be meant.
+        if let Some(batch) = bonds.batch {
+            batch.each(Right::Put, tell);
+        }
+        for name in decode_names(bonds.after.map_or(b"", |after| after.names)) {
+            name.each(Right::Look, tell);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! A task of a record that is being read. What each field means is in the table.
 
 use super::{Value, Wrong};
+use crate::batches::{AFTER_MAX, After, OnlyIf, check_batch_name};
 use crate::limits::{
     ATTEMPT_ADDRESS_BYTES_MAX, ATTEMPT_REASON_BYTES_MAX, BACKOFF_MS_MAX, HISTORY_MAX,
     NAME_BYTES_MAX,
@@ -43,16 +44,17 @@ impl Draft {
             shared: false,
         };
         let trace = Trace::NONE;
-        let past = Past { origin: None, scheduled: None, unique: None };
+        let past = Past::default();
         Self { task, trace, past, unique_until: None, is_parked: false, wrong: None }
     }
 
     /// The task that was read and the end of the window of its unique key, or what is wrong.
     pub fn finish(mut self) -> Result<(TaskRecord, Option<Timestamp>), Wrong> {
         self.check_parked();
+        self.check_batches();
         let Self { mut task, trace, past, unique_until, is_parked: _, wrong } = self;
         task.progress.trace = trace.kept();
-        task.past = Past::of(past.origin, past.scheduled, past.unique);
+        task.past = past.kept();
         wrong.map_or(Ok((task, unique_until)), Err)
     }
 
@@ -103,13 +105,54 @@ impl Draft {
     /// Refuses a waiting task of which nothing says when it is ready, unless it is held.
     pub(super) fn check_parked(&mut self) {
         match &self.task.progress.state {
-            State::Waiting { ready_at: None } if !self.is_parked => {
-                self.refuse("a waiting task has 'ready_at', or it is 'parked'");
+            State::Waiting { ready_at: None } if self.is_parked == self.trace.after.is_some() => {
+                self.refuse("a waiting task has 'ready_at', or it is 'parked', or it has 'after'");
             }
             state if self.is_parked && *state != State::HELD => {
                 self.refuse("only a waiting task without 'ready_at' is 'parked'");
             }
             _ => {}
+        }
+    }
+
+    /// Refuses names that no batch can have, and a wait for batches in other states than W.
+    fn check_batches(&mut self) {
+        let after = self.trace.after.as_ref().map_or(&[][..], |after| &after.names);
+        if after.len() > AFTER_MAX {
+            return self.refuse(format!("'after' names at most {AFTER_MAX} batches"));
+        }
+        let names = after.iter().chain(&self.past.batch);
+        if let Err(wrong) = names.map(|name| &**name).try_for_each(check_batch_name) {
+            return self.refuse(wrong.sentence);
+        }
+        if !after.is_empty() && self.task.progress.state != State::HELD {
+            self.misplace("after");
+        }
+    }
+
+    /// Lets it wait for these batches.
+    pub(super) fn follow(&mut self, names: &[Bytes]) {
+        let after = || After { names: names.to_vec(), only_if: OnlyIf::Done, any_failed: false };
+        self.trace.after = (!names.is_empty()).then(after);
+    }
+
+    /// Says how the batches have to end that it waits for.
+    pub(super) fn set_condition(&mut self, word: Option<&[u8]>) {
+        let Some(word) = word else { return };
+        let known = OnlyIf::ALL.into_iter().find(|it| it.word().as_bytes() == word);
+        match (known, &mut self.trace.after) {
+            (_, None) => self.refuse("'if' goes with 'after'"),
+            (None, _) => self.refuse("'if' is done, acked or failed"),
+            (Some(known), Some(after)) => after.only_if = known,
+        }
+    }
+
+    /// Says whether a task of batches has failed that were done before.
+    pub(super) fn set_any_failed(&mut self, any_failed: bool) {
+        match &mut self.trace.after {
+            Some(after) => after.any_failed = any_failed,
+            None if any_failed => self.refuse("'after_failed' goes with 'after'"),
+            None => {}
         }
     }
 

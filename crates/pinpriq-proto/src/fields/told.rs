@@ -1,10 +1,12 @@
-//! The fields of leases, members, shares, limits and schedules, as replies show them: a table each.
+//! The fields of leases, members, shares, limits, batches and schedules, as replies show them: a
+//! table each.
 //!
 //! Over RESP a field without a value is null, in JSON it is left out.
 
 use std::net::SocketAddr;
 
 use super::{FieldKind, Value, bytes, moment};
+use crate::batches::BatchShown;
 use crate::fanout::MemberFigures;
 use crate::looking::LeaseShown;
 use crate::named_limits::LimitShown;
@@ -137,6 +139,20 @@ pub static LIMIT: [Told<LimitShown>; 8] = [
     Told::of("open_at", FieldKind::Moment, |it, _| moment(it.open_at)),
     Told::always("queues", FieldKind::Number, |it, _| Value::Number(it.queues)),
     Told::always("closed_ms", FieldKind::Span, |it, _| Value::Span(it.closed)),
+];
+
+/// The fields of a batch.
+pub static BATCH: [Told<BatchShown>; 10] = [
+    Told::of("name", FieldKind::Bytes, |it, _| Value::Bytes(&it.name)),
+    Told::word("state", |it, _| word(it.state.word())),
+    Told::always("total", FieldKind::Number, |it, _| Value::Number(it.total)),
+    Told::always("pending", FieldKind::Number, |it, _| Value::Number(it.pending)),
+    Told::always("buried", FieldKind::Number, |it, _| Value::Number(it.buried)),
+    Told::always("acked", FieldKind::Number, |it, _| Value::Number(it.acked)),
+    Told::always("failed", FieldKind::Number, |it, _| Value::Number(it.failed)),
+    Told::always("waiting", FieldKind::Number, |it, _| Value::Number(it.waiting)),
+    Told::always("opened_at", FieldKind::Moment, |it, _| Value::Moment(it.opened_at)),
+    Told::of("done_at", FieldKind::Moment, |it, _| moment(it.done_at)),
 ];
 
 /// The fields of a schedule.

@@ -2,9 +2,10 @@
 
 use super::Malformed;
 use super::primitives::{
-    put_bytes, put_moment, put_number, put_span, take_byte, take_bytes, take_moment, take_number,
-    take_small, take_span,
+    put_bytes, put_moment, put_number, put_option, put_span, take_byte, take_bytes, take_moment,
+    take_number, take_option, take_small, take_span,
 };
+use crate::batches::{BatchRecord, BatchState, Cancelling};
 use crate::details::{Detail, DetailKind};
 use crate::named_limits::LimitRecord;
 use crate::settings::Rate;
@@ -22,6 +23,7 @@ impl Detail {
             Self::Window(record) => record.put_in(out),
             Self::Share(record) => record.put_in(out),
             Self::Limit(record) => record.put_in(out),
+            Self::Batch(record) => record.put_in(out),
         }
     }
 
@@ -35,6 +37,7 @@ impl Detail {
             DetailKind::Window => WindowRecord::take_from(input)?.into(),
             DetailKind::Share => ShareRecord::take_from(input, name)?.into(),
             DetailKind::Limit => LimitRecord::take_from(input)?.into(),
+            DetailKind::Batch => BatchRecord::take_from(input)?.into(),
         })
     }
 }
@@ -80,6 +83,65 @@ impl ShareRecord {
         let limit = take_own(input, take_number)?;
         let rate = take_own(input, take_rate)?;
         Ok(Self { number, queue, share, rules: ShareRules { weight, limit, rate } })
+    }
+}
+
+impl BatchRecord {
+    fn put_in(&self, out: &mut Vec<u8>) {
+        put_number(out, self.number);
+        put_bytes(out, &self.name);
+        out.push(self.state as u8);
+        out.push(u8::from(self.given_up));
+        put_moment(out, self.opened_at);
+        put_moment(out, self.changed_at);
+        put_option(out, self.done_at, put_moment);
+        put_option(out, self.expires_at, put_moment);
+        for count in [self.total, self.acked, self.failed] {
+            put_number(out, count);
+        }
+        put_option(out, self.cancelling.as_ref(), |out, it| {
+            put_option(out, it.reason.as_deref(), put_bytes);
+            put_option(out, it.grace, put_span);
+        });
+    }
+
+    /// What its counts and moments say has to be possible.
+    fn take_from(input: &mut &[u8]) -> Result<Self, Malformed> {
+        const WRONG: Malformed = Malformed::OutOfRange("batch");
+        let (number, name) = (take_number(input)?, take_bytes(input)?.into());
+        let state = BatchState::ALL.get(usize::from(take_byte(input)?)).copied().ok_or(WRONG)?;
+        let given_up = match take_byte(input)? {
+            0 => false,
+            1 => true,
+            _ => return Err(WRONG),
+        };
+        let (opened_at, changed_at) = (take_moment(input)?, take_moment(input)?);
+        let done_at = take_option(input, take_moment)?;
+        let expires_at = take_option(input, take_moment)?;
+        let (total, acked, failed) =
+            (take_number(input)?, take_number(input)?, take_number(input)?);
+        let cancelling = take_option(input, |input| {
+            let reason = take_option(input, |input| take_bytes(input).map(Bytes::from))?;
+            Ok(Cancelling { reason, grace: take_option(input, take_span)? })
+        })?;
+        let ended = acked.checked_add(failed).filter(|ended| *ended <= total);
+        if ended.is_none() || done_at.is_some() != (state == BatchState::Done) {
+            return Err(WRONG);
+        }
+        Ok(Self {
+            number,
+            name,
+            state,
+            given_up,
+            opened_at,
+            changed_at,
+            done_at,
+            expires_at,
+            total,
+            acked,
+            failed,
+            cancelling,
+        })
     }
 }
 

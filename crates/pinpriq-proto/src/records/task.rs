@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::assign::Assign;
+use crate::batches::{AFTER_MAX, After, OnlyIf};
 use crate::limits;
 use crate::schedule::Scheduled;
 use crate::task::history::{Attempt, Contact, End, History, How};
@@ -75,6 +76,10 @@ const BACKOFF_MAX: u8 = 31;
 const RESULT: u8 = 32;
 /// The last attempts, oldest first.
 const HISTORY: u8 = 33;
+/// The batch in which it is pending.
+const BATCH: u8 = 34;
+/// The batches that it waits for, and whether it is worth doing then.
+const AFTER: u8 = 35;
 
 /// What an attribute belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -85,7 +90,7 @@ enum Part {
 }
 
 /// All attributes, in the order in which they are written.
-const ATTRIBUTES: [(u8, Part); 33] = [
+const ATTRIBUTES: [(u8, Part); 35] = [
     (ID, Part::Task),
     (KEY, Part::Terms),
     (TTR, Part::Terms),
@@ -112,9 +117,11 @@ const ATTRIBUTES: [(u8, Part); 33] = [
     (CHECKPOINT, Part::Progress),
     (RESULT, Part::Progress),
     (HISTORY, Part::Progress),
+    (AFTER, Part::Progress),
     (ORIGIN, Part::Task),
     (SCHEDULED, Part::Task),
     (UNIQUE, Part::Task),
+    (BATCH, Part::Task),
     (SHARED, Part::Task),
     (HOLDER, Part::Task),
     (TIED, Part::Task),
@@ -170,6 +177,7 @@ pub fn put_task(out: &mut Vec<u8>, task: &TaskRecord) {
     put_attribute(out, ORIGIN, task.origin(), |out, it| it.put_in(out));
     put_attribute(out, SCHEDULED, task.scheduled(), |out, it| it.put_in(out));
     put_attribute(out, UNIQUE, task.unique(), |out, key| put_bytes(out, key));
+    put_attribute(out, BATCH, task.batch(), |out, name| put_bytes(out, name));
     if task.shared {
         out.push(SHARED);
     }
@@ -295,8 +303,8 @@ impl<'a> Attributes<'a> {
                     progress.reason = Some(Arc::from(reason));
                 }
                 BURIAL | DELAY | COUNTS | HELD | START | AGEING | CANCELLED | CHECKPOINT
-                | RESULT | HISTORY | PROGRESS_TEXT => take_rest(tag, input, progress)?,
-                ORIGIN | SCHEDULED | UNIQUE => take_past(tag, input, &mut found.past)?,
+                | RESULT | HISTORY | AFTER | PROGRESS_TEXT => take_rest(tag, input, progress)?,
+                ORIGIN | SCHEDULED | UNIQUE | BATCH => take_past(tag, input, &mut found.past)?,
                 SHARED => found.shared = true,
                 _ => match &mut progress.state {
                     State::Taken(lease) => take_holder(tag, input, &mut lease.holder)?,
@@ -384,7 +392,9 @@ fn take_rest(tag: u8, input: &mut &[u8], progress: &mut Progress) -> Result<(), 
         RESULT if !progress.state.kind().is_finished() => {
             return Err(Malformed::OutOfRange("result"));
         }
-        HELD | START | AGEING | CANCELLED | CHECKPOINT | RESULT | HISTORY | PROGRESS_TEXT => {
+        AFTER if progress.state != State::HELD => return Err(Malformed::OutOfRange("after")),
+        HELD | START | AGEING | CANCELLED | CHECKPOINT | RESULT | HISTORY | AFTER
+        | PROGRESS_TEXT => {
             let mut trace = progress.trace.take().map_or(Trace::NONE, |trace| *trace);
             match tag {
                 HELD => trace.is_held = true,
@@ -399,6 +409,7 @@ fn take_rest(tag: u8, input: &mut &[u8], progress: &mut Progress) -> Result<(), 
                     let is_taken = matches!(progress.state, State::Taken(_));
                     trace.history = Some(take_history(input, is_taken)?);
                 }
+                AFTER => trace.after = Some(take_after(input)?),
                 PROGRESS_TEXT => {
                     let text = unusual(take_bytes(input)?, &&b""[..], "progress")?;
                     trace.progress_text = Some(Arc::from(text));
@@ -424,12 +435,12 @@ fn take_rest(tag: u8, input: &mut &[u8], progress: &mut Progress) -> Result<(), 
 
 #[cold]
 fn take_past(tag: u8, input: &mut &[u8], past: &mut Option<Box<Past>>) -> Result<(), Malformed> {
-    let past =
-        past.get_or_insert_with(|| Box::new(Past { origin: None, scheduled: None, unique: None }));
+    let past = past.get_or_insert_default();
     match tag {
         ORIGIN => past.origin = Some(Origin::take_from(input)?),
         SCHEDULED => past.scheduled = Some(Scheduled::take_from(input)?),
-        _ => past.unique = Some(Arc::from(take_bytes(input)?)),
+        UNIQUE => past.unique = Some(Arc::from(take_bytes(input)?)),
+        _ => past.batch = Some(Arc::from(take_bytes(input)?)),
     }
     Ok(())
 }
@@ -513,6 +524,32 @@ fn put_rest(out: &mut Vec<u8>, progress: &Progress) {
     put_attribute(out, RESULT, progress.result(), |out, bytes| put_bytes(out, bytes));
     let attempts = Some(progress.history()).filter(|attempts| !attempts.is_empty());
     put_attribute(out, HISTORY, attempts, put_history);
+    put_attribute(out, AFTER, progress.after(), put_after);
+}
+
+fn put_after(out: &mut Vec<u8>, after: &After) {
+    put_number(out, after.names.len() as u64);
+    after.names.iter().for_each(|name| put_bytes(out, name));
+    out.push(after.only_if as u8);
+    out.push(u8::from(after.any_failed));
+}
+
+/// Takes what [`put_after`] appends.
+#[cold]
+fn take_after(input: &mut &[u8]) -> Result<After, Malformed> {
+    const WRONG: Malformed = Malformed::OutOfRange("after");
+    let count = usize::try_from(take_small(input, "after")?).unwrap_or(usize::MAX);
+    if count > AFTER_MAX {
+        return Err(WRONG);
+    }
+    let names = (0..count).map(|_| take_bytes(input).map(Arc::from)).collect::<Result<_, _>>()?;
+    let only_if = OnlyIf::ALL.get(usize::from(take_byte(input)?)).copied().ok_or(WRONG)?;
+    let any_failed = match take_byte(input)? {
+        0 => false,
+        1 => true,
+        _ => return Err(WRONG),
+    };
+    Ok(After { names, only_if, any_failed })
 }
 
 /// Appends attempts, of which there is at least one.

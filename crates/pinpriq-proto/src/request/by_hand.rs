@@ -9,6 +9,7 @@ use super::parts::{self, Parts, number};
 use super::reading::{Arguments, Key as _, Room, Value as _, held, selection};
 use super::spec::Word;
 use super::writing::Writing;
+use crate::batches::{Bonds, GivenAfter, OnlyIf};
 use crate::command::{
     Ack, Command, Delay, Put, QueueName, Selection, Take, TakeMode, TimeToLive, Transfer, Wait,
 };
@@ -34,7 +35,11 @@ pub const RARE_OF_PUT: u64 = UNIQUE.bit
     | options::ATTEMPTS.bit
     | options::BACKOFF.bit
     | options::BACKOFFMAX.bit
-    | options::RESULT_WANTED.bit;
+    | options::RESULT_WANTED.bit
+    | OF_BONDS;
+
+/// The options of `PUT` about batches.
+const OF_BONDS: u64 = options::BATCH.bit | options::AFTER.bit | options::IF.bit;
 
 /// The options of `ACK` beside the lane.
 const OPTIONS_OF_ACK: u64 = PAYLOAD.bit | ZOMBIE.bit | COST_SPENT.bit | options::RESULT.bit;
@@ -52,9 +57,9 @@ pub fn put<'a>(parts: &'a Parts<'a>, room: &'a Room<'a>) -> Read<'a> {
         None => None,
     };
     let delay = if parts.has(options::HELD) {
-        if let Some(other) = [DELAY, AT, STATE_BURIED].into_iter().find(|it| parts.has(*it)) {
-            let sentence = format!("HELD and {} exclude each other: give one of them", other.word);
-            return Err(Fault::bad(sentence));
+        let others = [DELAY, AT, options::AFTER, STATE_BURIED];
+        if let Some(other) = others.into_iter().find(|it| parts.has(*it)) {
+            return Err(exclude(options::HELD, other));
         }
         Some(Delay::Held)
     } else {
@@ -66,7 +71,8 @@ pub fn put<'a>(parts: &'a Parts<'a>, room: &'a Room<'a>) -> Read<'a> {
     if result && put.wait.is_none() {
         return Err(Fault::bad("RESULT asks for what comes of the task: give WAIT too"));
     }
-    let put = Put { delay: delay.unwrap_or(put.delay), terms, unique, result, ..put };
+    let bonds = bonds(parts)?;
+    let put = Put { delay: delay.unwrap_or(put.delay), terms, unique, result, bonds, ..put };
     if let Some(state) = parts.option(STATE_BURIED) {
         if parts::state(state)? != StateKind::Buried {
             let rule = "a task can be put with STATE B, and with no other";
@@ -74,6 +80,9 @@ pub fn put<'a>(parts: &'a Parts<'a>, room: &'a Room<'a>) -> Read<'a> {
         }
         if parts.has(ROOM) {
             return Err(Fault::bad("a put with STATE B does not wait for room"));
+        }
+        if parts.has(options::AFTER) {
+            return Err(exclude(options::AFTER, STATE_BURIED));
         }
         let reason = parts.option(REASON);
         return Ok(Command::PutBuried { put: room.put.get_or_init(|| put), reason });
@@ -100,7 +109,30 @@ pub fn plain_put<'a>(parts: &Parts<'a>) -> Result<Put<'a>, Fault> {
         terms: Terms::read_plain(parts)?,
         unique: None,
         result: false,
+        bonds: None,
     })
+}
+
+/// The refusal of two options that say different things.
+fn exclude(one: options::Opt, other: options::Opt) -> Fault {
+    let (one, other) = (one.word, other.word);
+    Fault::bad(format!("{one} and {other} exclude each other: give one of them"))
+}
+
+/// Returns what a put says about batches.
+fn bonds<'a>(parts: &'a Parts<'a>) -> Result<Option<Bonds<'a>>, Fault> {
+    if parts.has_none_of(OF_BONDS) {
+        return Ok(None);
+    }
+    let (batch, only_if) = (parts.option(options::BATCH), parts.value(options::IF)?);
+    let after = match parts.after() {
+        None if only_if.is_some() => {
+            return Err(Fault::bad("IF says more about AFTER: give that too"));
+        }
+        None => None,
+        Some(names) => Some(GivenAfter { names, only_if: only_if.unwrap_or_default() }),
+    };
+    Ok((batch.is_some() || after.is_some()).then_some(Bonds { batch, after }))
 }
 
 fn unique<'a>(parts: &Parts<'a>) -> Result<Option<Unique<'a>>, Fault> {
@@ -343,7 +375,7 @@ fn write_several(word: &[u8], queue: QueueName<'_>, receipts: &[Receipt], to: &m
 }
 
 fn write_put(put: &Put<'_>, to: &mut Writing) {
-    let Put { queue, payload, terms, priority, delay, ttl, id, wait, unique, result } = *put;
+    let Put { queue, payload, terms, priority, delay, ttl, id, wait, unique, result, bonds } = *put;
     to.all(&[b"PUT", queue, payload]);
     terms.write(to);
     to.option(options::PRIORITY, Some(priority).filter(|it| *it != Some(0)));
@@ -362,6 +394,13 @@ fn write_put(put: &Put<'_>, to: &mut Writing) {
     to.option(options::WAIT, wait);
     to.flag(options::RESULT_WANTED, result);
     to.is_unsayable |= wait == Some(Wait::No) || (result && wait.is_none());
+    if let Some(Bonds { batch, after }) = bonds {
+        to.option(options::BATCH, batch);
+        to.after(after.map(|after| after.names));
+        let only_if = after.map(|after| after.only_if);
+        to.option(options::IF, only_if.filter(|it| *it != OnlyIf::default()));
+        to.is_unsayable |= batch.is_none() && after.is_none();
+    }
     if let Some(Unique { key, window, on_duplicate }) = unique {
         to.option(UNIQUE, Some(key));
         to.option(WINDOW, window);

@@ -47,6 +47,12 @@ pub enum Form {
     Schedule,
     /// A limit that several queues use together.
     Limit,
+    /// A batch.
+    Batch,
+    /// A batch that was awaited, and whether it is done.
+    BatchOutcome,
+    /// How many tasks are pending.
+    Pending,
     /// The next slot of a schedule.
     Next,
     /// The id of a task that a schedule has put.

@@ -27,6 +27,22 @@ pub const AT: Opt =
 /// A schedule has it for one of its slots.
 pub const AT_SLOT: Opt =
     with("AT", "unix-ms", "A moment that is a slot; the others lie whole distances from it");
+/// Its first value says how many names follow.
+pub const AFTER: Opt = with(
+    "AFTER",
+    AFTER_FORM,
+    "Batches that have to be done before the task can be taken; at most 16",
+);
+pub const BATCH: Opt =
+    with("BATCH", "batch", "The batch that the task is in, which is made if there is none");
+/// A filter has it.
+pub const BATCH_MEANT: Opt = with("BATCH", "batch", "Only pending tasks of this batch");
+pub const IF: Opt = with(
+    "IF",
+    "done|acked|failed",
+    "Whether the task is skipped after AFTER: never (done, the default), if a task of those \
+     batches has failed (acked), or if none has (failed)",
+);
 pub const BY: Opt =
     with("BY", "ms", "How much the deadline moves, instead of a whole lease from now");
 /// Its first eight letters tell it from the other options.
@@ -120,6 +136,9 @@ pub const STATE: Opt = with("STATE", "R|W|T|B|Z|D", "Only tasks in this state");
 pub const STATE_BURIED: Opt = with("STATE", "B", "The task is buried at once");
 pub const TAIL: Opt = flag("TAIL", "Behind all others of its priority, instead of its old place");
 pub const TTL: Opt = with("TTL", "ms", "How long the task lives unless it is taken");
+/// A batch has it.
+pub const TTL_OF_BATCH: Opt =
+    with("TTL", "ms", "How long the batch has to be done, or else it is done as failed");
 pub const TTL_OR_NONE: Opt =
     with("TTL", "ms|NONE", "How long the task lives from now unless it is taken");
 pub const TTR: Opt = with("TTR", "ms", "How long a lease of the task lasts unless it is renewed");
@@ -237,6 +256,9 @@ pub const RATE_OR_NO_RATE: &str = "n/ms|none";
 /// Headers, and how many there are.
 pub const HEADERS_FORM: &str = "n name value [name value ...]";
 
+/// Names of batches, and how many there are.
+pub const AFTER_FORM: &str = "n batch [batch ...]";
+
 /// The kind of an option's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OptionKind {
@@ -262,6 +284,8 @@ pub enum OptionKind {
     Two(&'static str),
     /// Values by name, after their number.
     Headers,
+    /// Names, after their number.
+    Names,
     /// Any bytes, by what they are.
     Bytes(&'static str),
 }
@@ -282,6 +306,7 @@ impl Opt {
                 OptionKind::Bytes(value)
             }
             (_, Some(HEADERS_FORM)) => OptionKind::Headers,
+            (_, Some(AFTER_FORM)) => OptionKind::Names,
             ("DONE", _) => OptionKind::Pairs,
             (_, Some(value)) if value.contains(' ') => OptionKind::Two(value),
             (_, Some(value)) if value.contains('|') || value == "B" => OptionKind::Words(value),
@@ -316,9 +341,14 @@ impl Opt {
     #[inline]
     pub(crate) const fn is_apart(&self) -> bool {
         /// Few others have one of these bits.
-        const BITS: u64 = DONE.bit | HEADERS.bit | PRIORITIES.bit | HEADER.bit;
+        const BITS: u64 = DONE.bit | HEADERS.bit | AFTER.bit | PRIORITIES.bit | HEADER.bit;
         self.bit & BITS != 0
-            && (self.letters == DONE.letters || self.letters == HEADERS.letters || self.has_two())
+            && (self.letters == DONE.letters || self.is_counted() || self.has_two())
+    }
+
+    /// Whether its first value says how many follow.
+    pub(crate) const fn is_counted(&self) -> bool {
+        self.letters == HEADERS.letters || self.letters == AFTER.letters
     }
 
     /// Whether it has two values, and is given once.

@@ -6,6 +6,7 @@
 use super::fault::{Fault, shown};
 use super::options::{self, Opt};
 use super::spec::{Spec, Word};
+use crate::batches::{AFTER_MAX, encode_names};
 use crate::command::{Assign, Done, QueueName, Wait};
 use crate::limits::HEADERS_MAX;
 use crate::task::{Grant, Receipt, StateKind, headers};
@@ -35,6 +36,10 @@ pub struct Parts<'a> {
     pub done: Vec<Done<'a>>,
     /// The headers, if `HEADERS` was given: see [`headers`].
     headers: Option<Vec<u8>>,
+    /// The names of batches, if `AFTER` was given: see [`encode_names`].
+    after: Option<Vec<u8>>,
+    /// The same names, if the request has them as words.
+    pub after_words: Vec<&'a [u8]>,
 }
 
 impl<'a> Parts<'a> {
@@ -52,12 +57,15 @@ impl<'a> Parts<'a> {
             options_bits: 0,
             done: Vec::new(),
             headers: None,
+            after: None,
+            after_words: Vec::new(),
         }
     }
 
     /// Returns the parts of a request whose words and options are told apart already. Each option
     /// must be one of the command, and be given once. The value of `HEADERS` is as
-    /// [`headers::encode`] writes it, and that of an option with two values as if it were a header.
+    /// [`headers::encode`] writes it, that of `AFTER` as [`encode_names`] does, and that of an
+    /// option with two values as if it were a header.
     pub fn told_apart(
         spec: &'static Spec,
         words: &'a [&'a [u8]],
@@ -67,6 +75,9 @@ impl<'a> Parts<'a> {
         for (option, value) in options {
             if option.letters == options::HEADERS.letters {
                 parts.headers = Some(value.to_vec());
+                parts.options_bits |= option.bit;
+            } else if option.letters == options::AFTER.letters {
+                parts.after = Some(value.to_vec());
                 parts.options_bits |= option.bit;
             } else if option.has_two() {
                 headers::decode(value).for_each(|(first, second)| {
@@ -253,8 +264,8 @@ impl<'a> Parts<'a> {
         option: Opt,
         rest: &'r [&'a [u8]],
     ) -> Result<&'r [&'a [u8]], Fault> {
-        if option.letters == options::HEADERS.letters {
-            return self.take_headers(rest);
+        if option.is_counted() {
+            return self.take_counted(option, rest);
         }
         let [queue, text, others @ ..] = rest else { return Err(self.arity()) };
         if option.has_two() {
@@ -274,25 +285,33 @@ impl<'a> Parts<'a> {
         Ok(others)
     }
 
-    /// Notes headers: their number, and a name and a value for each.
-    fn take_headers<'r>(&mut self, rest: &'r [&'a [u8]]) -> Result<&'r [&'a [u8]], Fault> {
-        let word = options::HEADERS.word;
+    /// Notes headers or names: their number, and a name and a value for each, or a name.
+    fn take_counted<'r>(
+        &mut self,
+        option: Opt,
+        rest: &'r [&'a [u8]],
+    ) -> Result<&'r [&'a [u8]], Fault> {
+        let (word, is_after) = (option.word, option.letters == options::AFTER.letters);
+        let (most, words_each) = if is_after { (AFTER_MAX, 1) } else { (HEADERS_MAX, 2) };
         let (first, others) = rest.split_first().ok_or_else(|| self.arity())?;
         let count = number(first).and_then(|count| usize::try_from(count).ok());
-        let Some(count) = count.filter(|count| *count <= HEADERS_MAX) else {
-            return Err(no_value(
-                &format!("{word} begins with a number up to {HEADERS_MAX}"),
-                first,
-            ));
+        let Some(count) = count.filter(|count| *count <= most) else {
+            return Err(no_value(&format!("{word} begins with a number up to {most}"), first));
         };
-        let Some((pairs, others)) = others.split_at_checked(2 * count) else {
+        let Some((words, others)) = others.split_at_checked(words_each * count) else {
             return Err(self.arity());
         };
-        if self.headers.is_some() {
+        let former = if is_after {
+            self.after_words = words.to_vec();
+            self.after.replace(encode_names(words.iter().copied()))
+        } else {
+            let pairs = words.chunks_exact(2).map(|pair| (pair[0], pair[1]));
+            self.headers.replace(headers::encode(pairs))
+        };
+        if former.is_some() {
             return Err(Fault::bad(format!("{word} was given twice")));
         }
-        self.headers = Some(headers::encode(pairs.chunks_exact(2).map(|pair| (pair[0], pair[1]))));
-        self.options_bits |= options::HEADERS.bit;
+        self.options_bits |= option.bit;
         Ok(others)
     }
 
@@ -383,6 +402,12 @@ impl<'a> Parts<'a> {
     #[must_use]
     pub fn headers(&self) -> Option<&[u8]> {
         self.headers.as_deref()
+    }
+
+    /// Returns the names of batches as [`encode_names`] writes them, if `AFTER` was given.
+    #[must_use]
+    pub fn after(&self) -> Option<&[u8]> {
+        self.after.as_deref()
     }
 
     /// Whether certainly none of the options with these bits was given.

@@ -10,6 +10,7 @@ use super::options::{self, Opt};
 use super::parts::{self, Parts, no_value, receipt_numbers};
 use super::spec::{Group, Spec, Word};
 use super::writing::Writing;
+use crate::batches::OnlyIf;
 use crate::command::{
     Assign, BulkChange, Command, End, Held, HeldBy, Order, Put, QueueName, Selection, Sides, Wait,
 };
@@ -246,6 +247,7 @@ words! {
     Order: "ORDER is OLDEST or NEWEST", [(Self::Oldest, "OLDEST"), (Self::Newest, "NEWEST")];
     OnMissed: "MISSED is one, all or none", Self::ALL.map(|it| (it, it.word()));
     Overlap: "OVERLAP is allow or skip", Self::ALL.map(|it| (it, it.word()));
+    OnlyIf: "IF is done, acked or failed", Self::ALL.map(|it| (it, it.word()));
     OnDuplicate: "ONDUP is keep, reject or replace", Self::ALL;
 }
 

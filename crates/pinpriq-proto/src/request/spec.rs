@@ -68,6 +68,8 @@ worded! {
         Queues => "Queues",
         /// Tasks that come again and again.
         Schedules => "Schedules",
+        /// Tasks that are followed together.
+        Batches => "Batches",
         /// Several commands at one moment.
         Transactions => "Transactions",
         /// The connection, and the server.

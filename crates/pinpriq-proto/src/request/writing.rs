@@ -5,6 +5,7 @@
 use super::options::{self, Opt};
 use super::reading::Value;
 use super::spec::{Spec, Word};
+use crate::batches::{AFTER_MAX, decode_names};
 use crate::command::{Command, Done};
 use crate::limits::HEADERS_MAX;
 use crate::task::headers;
@@ -85,6 +86,16 @@ impl Writing {
         self.is_unsayable |= count > HEADERS_MAX || headers::check_form(headers).is_err();
         let count = count.to_string();
         self.options.extend([options::HEADERS.word.into(), count.into()]);
+        self.options.extend(words);
+    }
+
+    /// Writes the names of batches to wait for, if they are given.
+    pub(super) fn after(&mut self, names: Option<&[u8]>) {
+        let Some(names) = names else { return };
+        let words: Vec<Vec<u8>> = decode_names(names).map(<[u8]>::to_vec).collect();
+        self.is_unsayable |= words.len() > AFTER_MAX;
+        let count = words.len().to_string();
+        self.options.extend([options::AFTER.word.into(), count.into()]);
         self.options.extend(words);
     }
 

@@ -15,10 +15,11 @@ use pinpriq_proto::request::spec::{Group, Spec, Word};
 use pinpriq_proto::request::table::TABLE;
 
 /// Names that differ from the words in small letters: a word, in Python, in TypeScript.
-const NAMES: [(&str, &str, &str); 9] = [
+const NAMES: [(&str, &str, &str); 10] = [
     ("BACKOFFMAX", "backoff_max", "backoffMax"),
     ("FROM", "from_", "from"),
     ("FOR", "for_", "for"),
+    ("IF", "only_if", "onlyIf"),
     ("ONDUP", "on_duplicate", "onDuplicate"),
     ("WITHMETA", "meta", "withMeta"),
     ("from", "queue", "queue"),
@@ -77,9 +78,11 @@ fn the_clients_say_what_the_table_says() {
     }
 }
 
-/// The commands on queues, topics and schedules. The others belong to a connection or a cluster.
+/// The commands on queues, topics, schedules and batches. The others belong to a connection or a
+/// cluster.
 fn commands() -> impl Iterator<Item = &'static Spec> {
-    let groups = [Group::Tasks, Group::Push, Group::FanOut, Group::Queues, Group::Schedules];
+    let groups =
+        [Group::Tasks, Group::Push, Group::FanOut, Group::Queues, Group::Schedules, Group::Batches];
     TABLE.iter().filter(move |spec| groups.contains(&spec.group))
 }
 

@@ -8,6 +8,9 @@ import { letter, STATES, word } from "./states.js";
 const SENTENCES = {
   delayed: ({ until }) => `Its delay ends ${away(until)} (${moment(until)}).`,
   held: () => "It was put as held, so it waits until somebody restarts, takes or cancels it.",
+  after: (it) =>
+    `It waits for the batch “${Name.in(it, "batch").shown}”, of which ` +
+    `${plural(it.pending, "task")} ${verb(it.pending, "has", "have")} not ended.`,
   taken: ({ client, since, until }) =>
     `${
       client === undefined
@@ -79,6 +82,7 @@ const ENDINGS = {
   expired: "Its TTL passed",
   killed: "It was killed",
   moved: "It was moved",
+  skipped: "It was skipped, since the batches that it waited for have ended otherwise,",
 };
 
 const verb = (number, one, more) => (Number(number) === 1 ? one : more);
@@ -94,6 +98,7 @@ const OF_ALL = {
   delayed: ({ until }) =>
     `Tasks wait for the end of a delay, the first until ${moment(until)} (${away(until)}).`,
   held: () => "Tasks are held until somebody frees them.",
+  after: (it) => `Tasks wait for batches, the first for “${Name.in(it, "batch").shown}”.`,
   taken: ({ client, since, until }, { T }) =>
     `${plural(T, "task")} ${verb(T, "is", "are")} taken. ` +
     `${T > 1 ? "The oldest one is held by " : "Its holder is "}` +
@@ -113,7 +118,7 @@ const OF_ALL = {
 };
 
 // Reasons that are no trouble: the tasks are being worked on, or it is not their time yet.
-const SOUND = ["taken", "delayed", "held"];
+const SOUND = ["taken", "delayed", "held", "after"];
 
 function ofQueue(reasons, counts) {
   const sentence = ({ code, ...details }) =>

@@ -129,7 +129,11 @@ const SHOWS = {
   number: orNone(count),
   span: orNone(span),
   truth: (of) => of && "yes",
+  names: (of) => of?.map((it) => nameOf(it).shown).join(", "),
 };
+
+// A name in an array, which says so if it is no text.
+const nameOf = (it) => (typeof it === "string" ? new Name(it) : new Name(undefined, it.base64));
 
 // What else the page shows, or shows in words of its own.
 const SHOWN = [
@@ -146,6 +150,7 @@ const NAMES = {
   ready_at: "Ready",
   lease_until: "Lease ends",
   purge_at: "Removed",
+  after: "Waits for batches",
   attempts_max: "Attempts at most",
   backoff: "Back-off",
   backoff_max: "Longest back-off",

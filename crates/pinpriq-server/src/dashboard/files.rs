@@ -46,6 +46,7 @@ pub(crate) static FILES: &[File] = &[
     file!("vendor/uplot-licence.txt"),
     file!("vendor/uplot.css"),
     file!("vendor/uplot.js"),
+    file!("views/batches.js"),
     file!("views/connections.js"),
     file!("views/dead.js"),
     file!("views/leases.js"),

@@ -91,7 +91,7 @@ pub(crate) static TABLE: &[Entry] = figures! {
             "the memory of all tasks, queues and members, as `--task-bytes-max` counts it",
             |it| it.task_bytes;
         task_bytes_max: Gauge Bytes "the bound `--task-bytes-max`", |it| it.task_bytes_max;
-        purged; revived; cancelled;
+        purged; revived; cancelled; skipped;
     }
     Traffic {
         bytes_received: Counters("door") Bytes "what was read from clients, by door",

@@ -49,7 +49,7 @@ pub(crate) static TABLE: &[Entry] = figures! {
         takers: Gauge Plain "blocked takes and pops", |it| it.takers;
         subscribers: Gauge Plain "subscriptions", |it| it.subscribers;
         bytes; put; acked; expired; killed; dead; evicted; moved; failures; duplicates; present;
-        purged; revived; cancelled;
+        purged; revived; cancelled; skipped;
     }
     Queue {
         priorities: Gauges("priority") Plain

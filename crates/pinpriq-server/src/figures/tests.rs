@@ -81,6 +81,7 @@ task_bytes_max:28
 purged:256
 revived:257
 cancelled:258
+skipped:259
 
 # Traffic
 bytes_received_pinpriq:60
@@ -171,6 +172,7 @@ fn counters() -> Counters {
         evicted: 252,
         moved: 253,
         cancelled: 258,
+        skipped: 259,
         failures: 254,
         duplicates: 255,
         purged: 256,
@@ -321,7 +323,7 @@ fn stats_tells_what_there_is_to_be_told() {
     };
     let rest = "takers 7, subscribers 8, bytes 26, put 22, acked 23, expired 24, killed 25, \
                 dead 251, evicted 252, moved 253, failures 254, \
-                duplicates 255, present 10, purged 256, revived 257, cancelled 258";
+                duplicates 255, present 10, purged 256, revived 257, cancelled 258, skipped 259";
     assert_eq!(shown(&figures, false), format!("oldest_ready_ms -, paused 9, {rest}"));
     let own = "priorities [], waited_ms 0 in 0, held_ms 0 in 0, limited_ms 0, \
                holds_dead_letters 0";

@@ -19,6 +19,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pinpriq_cluster::slots::slot_of;
+use pinpriq_proto::batches::decode_names;
 use pinpriq_proto::command::Command;
 use pinpriq_proto::letters::encode_command;
 use pinpriq_proto::reply::{Refusal, RefusalKind};
@@ -31,8 +32,8 @@ use super::credits::Credits;
 use super::door::{CommandName, Opened};
 use super::pace::Pace;
 use super::route::{
-    queue_of_step, shard_of_all, shard_of_done, shard_of_pair, shard_of_schedule, shard_of_steps,
-    shard_of_uses,
+    names_of_step, shard_of_all, shard_of_bonds, shard_of_done, shard_of_pair, shard_of_schedule,
+    shard_of_steps, shard_of_uses,
 };
 use crate::access::audit::{Audit, Event};
 use crate::access::roster::Roster;
@@ -334,6 +335,10 @@ impl Desk {
             (Destination::Queues(queues), _) => {
                 (shard_of_all(queues, sharding)?, queues.first().copied())
             }
+            (Destination::Bonds { queue, batch, after }, _) => {
+                let batches = batch.into_iter().chain(decode_names(after));
+                (shard_of_bonds(queue, batches, sharding)?, Some(queue))
+            }
             (Destination::Pair(one, other), _) => (shard_of_pair(one, other, sharding)?, Some(one)),
             (Destination::Uses { queue, dead_letters, uses }, _) => {
                 (shard_of_uses(queue, dead_letters, uses, sharding)?, Some(queue))
@@ -346,7 +351,7 @@ impl Desk {
                     (shard_of_done(done, take.queues, sharding)?, take.queues.first().copied())
                 }
                 Command::Transaction(steps) => {
-                    let first = steps.iter().find_map(queue_of_step);
+                    let first = steps.iter().flat_map(names_of_step).next();
                     (shard_of_steps(steps, sharding)?.unwrap_or(own), first)
                 }
                 _ => (own, None),
@@ -383,8 +388,8 @@ impl Desk {
         self.asking().changes_owners()
     }
 
-    /// Checks that the queue of a transaction with one step lives in the same shard as those of
-    /// the steps before it, of which `first` is the first one, and that it is to be asked for here.
+    /// Checks that the names of a transaction with one step live in the same shard as those of the
+    /// steps before it, of which `first` is the first one, and that it is to be asked for here.
     pub(crate) fn check_step(
         &mut self,
         first: &mut Option<Vec<u8>>,
@@ -392,14 +397,19 @@ impl Desk {
     ) -> Result<(), Undone> {
         self.check_rights(command)?;
         let Command::Transaction([step]) = command else { return Ok(()) };
-        let Some(queue) = queue_of_step(step).filter(|_| self.routes.get()) else { return Ok(()) };
-        let sharding = self.seat.shard.sharding();
-        if let Some(first) = first {
-            shard_of_all(&[first, queue], sharding).map_err(|refusal| self.crossing(refusal))?;
-        } else {
-            *first = Some(queue.to_vec());
+        if !self.routes.get() {
+            return Ok(());
         }
-        self.redirect(sharding.shard_of(queue), queue)
+        let sharding = self.seat.shard.sharding();
+        for name in names_of_step(step) {
+            if let Some(first) = first {
+                shard_of_all(&[first, name], sharding).map_err(|refusal| self.crossing(refusal))?;
+            } else {
+                *first = Some(name.to_vec());
+            }
+            self.redirect(sharding.shard_of(name), name)?;
+        }
+        Ok(())
     }
 
     /// Asks another shard for a command.

@@ -4,6 +4,7 @@
 //! `home::desk::choosing` asks of each shard, and of subscriptions, which `home::desk::dealing`
 //! makes in each. A command that concerns all queues is asked everywhere.
 
+use pinpriq_proto::batches::decode_names;
 use pinpriq_proto::command::{Done, Step};
 use pinpriq_proto::facts::Destination;
 use pinpriq_proto::named_limits::used;
@@ -37,17 +38,40 @@ pub(super) fn shard_of_steps(
     steps: &[Step<'_>],
     sharding: Sharding,
 ) -> Result<Option<usize>, Refusal> {
-    let mut queues = steps.iter().filter_map(queue_of_step);
-    let Some(first) = queues.next() else { return Ok(None) };
-    one_shard_of(first, queues, sharding).map(Some)
+    let mut names = steps.iter().flat_map(names_of_step);
+    let Some(first) = names.next() else { return Ok(None) };
+    one_shard_of(first, names, sharding).map(Some)
 }
 
-/// Returns the queue or topic that a step names, if it names one.
-pub(super) fn queue_of_step<'c>(step: &Step<'c>) -> Option<&'c [u8]> {
-    let Step::Command(command) = step else { return None };
-    match command.destination() {
-        Destination::Queue(queue) => Some(queue),
+/// Returns the queue or topic that a step names, if it names one, and the batches.
+pub(super) fn names_of_step<'c>(step: &Step<'c>) -> impl Iterator<Item = &'c [u8]> {
+    let destination = match step {
+        Step::Command(command) => Some(command.destination()),
         _ => None,
+    };
+    let (name, batch, after) = match destination {
+        Some(Destination::Queue(queue)) => (Some(queue), None, &b""[..]),
+        Some(Destination::Bonds { queue, batch, after }) => (Some(queue), batch, after),
+        _ => (None, None, &b""[..]),
+    };
+    name.into_iter().chain(batch).chain(decode_names(after))
+}
+
+/// Returns the shard where a queue lives, with these batches.
+pub(super) fn shard_of_bonds<'b>(
+    queue: &[u8],
+    mut batches: impl Iterator<Item = &'b [u8]>,
+    sharding: Sharding,
+) -> Result<usize, Refusal> {
+    let to = sharding.shard_of(queue);
+    match batches.find(|batch| sharding.shard_of(batch) != to) {
+        None => Ok(to),
+        Some(batch) => Err(across(format!(
+            "the batch {} and the queue {} would live in different shards: give their names a \
+             common part in braces, such as {{a}}",
+            shown(batch),
+            shown(queue)
+        ))),
     }
 }
 

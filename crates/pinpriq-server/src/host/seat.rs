@@ -324,20 +324,20 @@ impl Seat {
                 };
                 Command::Publish(Publish { deadline, ..publish })
             }
-            Command::Put(put) => Command::Put(self.put_in_own_time(put)),
+            Command::Put(put) => Command::Put(self.put_in_own_time(&put)),
             Command::PutInLine { put, room } => {
-                Command::PutInLine { put: self.put_in_own_time(put), room }
+                Command::PutInLine { put: self.put_in_own_time(&put), room }
             }
             other => other,
         }
     }
 
-    fn put_in_own_time<'c>(&self, put: Put<'c>) -> Put<'c> {
+    fn put_in_own_time<'c>(&self, put: &Put<'c>) -> Put<'c> {
         let delay = match put.delay {
             Delay::Until(at) => Delay::Until(self.shard.by_own_seconds(at)),
             delay @ (Delay::For(_) | Delay::Held) => delay,
         };
-        Put { delay, ..put }
+        Put { delay, ..*put }
     }
 
     #[inline(never)]

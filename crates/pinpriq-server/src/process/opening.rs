@@ -216,6 +216,9 @@ pub(crate) fn engine_limits(config: &Config, shards: usize) -> EngineLimits {
         queue_linger: span_of(limits.queue_linger),
         unique_max: limits.unique_max,
         endings_max: limits.endings_max,
+        batches_max: limits.batches_max,
+        batch_retain: span_of(limits.batch_retain),
+        batch_abandon: span_of(limits.batch_abandon),
         topic_lanes_max: limits.topic_lanes_max,
         lingering_queues_max: limits.lingering_queues_max,
         ..EngineLimits::default()

@@ -1,6 +1,7 @@
 //! The bytes of every record are as documented, records of older versions are read with the same
 //! meaning, and malformed ones are refused.
 
+use pinpriq_proto::batches::{After, BatchRecord, BatchState, Cancelling, OnlyIf};
 use pinpriq_proto::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord,
     ScheduleMoved, ScheduleRecord,
@@ -104,6 +105,7 @@ fn full_task() -> TaskRecord {
                 checkpoint: Some(text("c")),
                 result: None,
                 history: Some(vec![attempt(Some(failed)), attempt(None)].into()),
+                after: None,
             }
             .kept(),
             state: State::Taken(lease),
@@ -310,8 +312,16 @@ fn the_bytes_are_those_of_the_page() {
     };
     let shared = TaskRecord { shared: true, ..plain_task() };
     let held = Progress { state: State::HELD, ..Progress::fresh(129, None) };
+    let after =
+        After { names: vec![text("a"), text("b")], only_if: OnlyIf::Acked, any_failed: true };
+    let trace = Trace { after: Some(after), ..Trace::NONE }.kept();
+    let following = Progress { trace, ..held.clone() };
+    let mut member_of_batch = plain_task();
+    member_of_batch.set_batch(Some(text("g")));
     let table = [
         (moved(129, held), "11 8101 080600"),
+        (moved(129, following), "11 8101 0806 23 02 0161 0162 01 01 00"),
+        (task(member_of_batch), "0f 046a6f6273 01 00 220167 00 00"),
         (task(plain_task()), "0f 046a6f6273 01 00 00 00"),
         (
             task(full_task()),
@@ -400,6 +410,31 @@ fn the_bytes_of_what_belongs_to_queues_are_those_of_the_page() {
         ),
         (limit(LimitRules::default()), "1c 8101 0167 00 00"),
         (Change::DetailGone(DetailKind::Limit, 129), "1d 8101"),
+        (
+            Change::detail(BatchRecord {
+                state: BatchState::Closed,
+                changed_at: at(2_000),
+                total: 300,
+                acked: 2,
+                failed: 1,
+                cancelling: Some(Cancelling {
+                    reason: Some(text("no")),
+                    grace: Some(Span::from_ms(300)),
+                }),
+                ..BatchRecord::new(129, b"g", at(1_000), Some(at(5)))
+            }),
+            "1e 8101 0167 01 00 e807 d00f 00 0105 ac02 02 01 01 01026e6f 01ac02",
+        ),
+        (
+            Change::detail(BatchRecord {
+                state: BatchState::Done,
+                given_up: true,
+                done_at: Some(at(3)),
+                ..BatchRecord::new(129, b"g", at(1), None)
+            }),
+            "1e 8101 0167 02 01 01 01 0103 00 00 00 00 00",
+        ),
+        (Change::DetailGone(DetailKind::Batch, 129), "1f 8101"),
         (
             Change::ScheduleMoved(Box::new(ScheduleMoved { number: 129, course: course() })),
             "17 8101 e807 01 ac02 02 010005 0104 06",
@@ -543,6 +578,18 @@ const MALFORMED: &[(&str, &str, Malformed)] = &[
     ),
     ("schedule moved: neither paused nor not", "17 01 00 02 00 00 00 00 00", OutOfRange("flag")),
     ("schedule moved: cut short", "17 01 00 00 00 00 00 00", Short),
+    ("moved: what is ready waits for nothing", "11 01 23 01 0161 00 00 00", OutOfRange("after")),
+    ("moved: an unknown condition", "11 01 0806 23 01 0161 03 00 00", OutOfRange("after")),
+    ("moved: failed or not", "11 01 0806 23 01 0161 00 02 00", OutOfRange("after")),
+    ("moved: it waits for too many", "11 01 0806 23 11 00", OutOfRange("after")),
+    ("batch: an unknown state", "1e 01 0167 03 00 01 01 00 00 00 00 00 00", OutOfRange("batch")),
+    ("batch: given up or not", "1e 01 0167 00 02 01 01 00 00 00 00 00 00", OutOfRange("batch")),
+    ("batch: done at no time", "1e 01 0167 02 00 01 01 00 00 00 00 00 00", OutOfRange("batch")),
+    (
+        "batch: more ended than came",
+        "1e 01 0167 00 00 01 01 00 00 01 01 01 00",
+        OutOfRange("batch"),
+    ),
     ("gone: a number that is not in its shortest form", "04 8100", OutOfRange("number")),
     ("older task: presence neither 0 nor 1", "01 01 00 0001 01 02", OutOfRange("presence")),
     (

@@ -1,5 +1,6 @@
 //! Strategies for any possible change, for property tests.
 
+use pinpriq_proto::batches::{After, BatchRecord, BatchState, Cancelling, OnlyIf};
 use pinpriq_proto::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord,
     ScheduleMoved, ScheduleRecord,
@@ -102,6 +103,16 @@ fn history() -> impl Strategy<Value = Vec<Attempt>> {
     })
 }
 
+/// Batches that a task waits for.
+fn after() -> impl Strategy<Value = After> {
+    let only_if = (0..OnlyIf::ALL.len()).prop_map(|place| OnlyIf::ALL[place]);
+    (vec(bytes(), 1..4), only_if, any::<bool>()).prop_map(|(names, only_if, any_failed)| After {
+        names,
+        only_if,
+        any_failed,
+    })
+}
+
 fn progress() -> impl Strategy<Value = Progress> {
     let counts = (any::<u32>(), any::<u32>());
     let events = (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>());
@@ -113,18 +124,19 @@ fn progress() -> impl Strategy<Value = Progress> {
     });
     let cancelled = option::of((bytes(), option::of(moment())));
     let checkpoint = option::of(bytes().prop_filter("it says something", |it| !it.is_empty()));
-    let on_its_way = (cancelled, checkpoint, option::of(bytes()), history());
+    let on_its_way = (cancelled, checkpoint, option::of(bytes()), history(), option::of(after()));
     let rest = (counts, option::of(bytes()), trace, on_its_way, state());
     (option::of(any::<i64>()), any::<u64>(), option::of(moment()), rest).prop_map(
         |(priority, seq, expires_at, ((attempts, failures), reason, trace, on_its_way, state))| {
-            let (cancelled, checkpoint, result, mut noted) = on_its_way;
+            let (cancelled, checkpoint, result, mut noted, after) = on_its_way;
+            let after = after.filter(|_| state == State::HELD);
             noted.retain(|it| it.end.is_some() || matches!(state, State::Taken(_)));
             let history = (!noted.is_empty()).then(|| noted.into());
             let result = result.filter(|_| state.kind().is_finished());
             let cancelled = cancelled.filter(|_| matches!(state, State::Taken(_)));
             let cancelled = cancelled.map(|(reason, deadline)| Cancelled { reason, deadline });
             let trace = trace.unwrap_or(Trace::NONE);
-            let trace = Trace { cancelled, checkpoint, result, history, ..trace }.kept();
+            let trace = Trace { cancelled, checkpoint, result, history, after, ..trace }.kept();
             Progress { priority, seq, expires_at, attempts, failures, reason, trace, state }
         },
     )
@@ -192,9 +204,32 @@ fn detail() -> impl Strategy<Value = Change> {
     let whole = whole.prop_map(|(number, queue, key, id, until)| {
         Change::detail(WindowRecord { number, queue, key, id, until })
     });
-    let whole = prop_oneof![whole, share(), limit()];
+    let whole = prop_oneof![whole, share(), limit(), batch()];
     let gone = (select(&DetailKind::ALL[..]), any::<u64>());
     prop_oneof![whole, gone.prop_map(|(kind, number)| Change::DetailGone(kind, number))]
+}
+
+fn batch() -> impl Strategy<Value = Change> {
+    let cancelling = option::of((option::of(bytes()), option::of(span())));
+    let moments = (moment(), moment(), option::of(moment()));
+    let counts = (any::<u32>(), any::<u32>(), any::<u32>());
+    let whole = (any::<u64>(), bytes(), 0..BatchState::ALL.len(), any::<bool>(), moments);
+    (whole, counts, cancelling).prop_map(|(whole, (pending, acked, failed), cancelling)| {
+        let (number, name, state, given_up, (opened_at, changed_at, expires_at)) = whole;
+        let state = BatchState::ALL[state];
+        let (acked, failed) = (u64::from(acked), u64::from(failed));
+        Change::detail(BatchRecord {
+            state,
+            given_up,
+            changed_at,
+            done_at: (state == BatchState::Done).then_some(changed_at),
+            total: u64::from(pending) + acked + failed,
+            acked,
+            failed,
+            cancelling: cancelling.map(|(reason, grace)| Cancelling { reason, grace }),
+            ..BatchRecord::new(number, &name, opened_at, expires_at)
+        })
+    })
 }
 
 fn limit() -> impl Strategy<Value = Change> {
@@ -227,12 +262,13 @@ fn task() -> impl Strategy<Value = Change> {
         bytes().prop_map(|queue| (queue, None)),
         any::<u64>().prop_map(|lane| (Bytes::default(), Some(LaneName::numbered(lane)))),
     ];
-    let from = (option::of(origin()), option::of(scheduled()), option::of(bytes()));
+    let named = (option::of(bytes()), option::of(bytes()));
+    let from = (option::of(origin()), option::of(scheduled()), named);
     let content = (terms(), bytes(), any::<bool>(), from);
     (any::<u64>(), home, id(), moment(), progress(), content).prop_map(
         |(number, (queue, lane), id, put_at, progress, (terms, payload, shared, from))| {
             let shared = shared && lane.is_some();
-            let (origin, scheduled, unique) = from;
+            let (origin, scheduled, (unique, batch)) = from;
             Change::Task(Box::new(TaskRecord {
                 number,
                 queue,
@@ -241,7 +277,7 @@ fn task() -> impl Strategy<Value = Change> {
                 put_at,
                 terms: if shared { Terms::NONE } else { terms },
                 progress,
-                past: Past::of(origin, scheduled, unique),
+                past: Past { origin, scheduled, unique, batch }.kept(),
                 payload: if shared { Bytes::default() } else { payload },
                 away: None,
                 shared,

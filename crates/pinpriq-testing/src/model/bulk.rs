@@ -14,6 +14,7 @@ use pinpriq_proto::task::StateKind::{self, Buried, Done, Ready, Taken, Waiting, 
 use pinpriq_proto::task::{Counts, State, TaskRecord, Trace, headers, reasons};
 use pinpriq_proto::time::Span;
 
+use super::bonds::{batch_name_fits, is_pending_in};
 use super::turns::{share_of, trace_of};
 use super::within::match_one;
 use super::{Answer, Exit, Model, Place, fits};
@@ -110,6 +111,7 @@ impl Model {
             }
         }
         (filter.key.is_none() || terms.key.as_deref() == filter.key)
+            && is_pending_in(task, filter.batch)
             && filter.share.is_none_or(|share| *share_of(terms) == *share)
             && filter.older.is_none_or(|older| task.put_at.after(older) <= self.now)
             && filter.failures.is_none_or(|least| progress.failures >= least)
@@ -190,6 +192,7 @@ fn concerns(change: BulkChange<'_>, state: StateKind) -> bool {
 
 fn filter_fits(filter: &Filter<'_>) -> Result<(), RefusalKind> {
     fits(filter.key.is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
+    batch_name_fits(filter.batch)?;
     fits(filter.share.is_none_or(|share| share.len() <= SHARE_BYTES_MAX))?;
     fits(filter.reason.is_none_or(|pattern| pattern.len() <= PATTERN_BYTES_MAX))?;
     fits(filter.priorities.is_none_or(|(low, high)| low <= high))?;

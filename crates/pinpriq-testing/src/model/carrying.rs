@@ -16,6 +16,7 @@ use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::unique::{UNIQUE_BYTES_MAX, WindowRecord, window_bytes};
 
 use super::ageing::ages;
+use super::bonds::{batch_of_imported, imported_bonds_make_sense};
 use super::progress::checkpoint_fits;
 use super::schedules::{Schedule, bytes_of};
 use super::turns::share_of;
@@ -230,6 +231,7 @@ impl Model {
                 return Err(RefusalKind::Exists);
             }
         }
+        self.imported_bonds_fit(from)?;
         let content = (from.payload.len() + from.terms.key_bytes()) as u64;
         let home = self.homes.get(&place);
         let refuses =
@@ -245,14 +247,31 @@ impl Model {
             needed += window_bytes(from.queue.len(), key.len(), given);
         }
         // The id that it had elsewhere takes no room.
-        let bare = TaskRecord { number: 0, id: TaskId::Number(0), ..from.clone() };
+        let mut bare = TaskRecord { number: 0, id: TaskId::Number(0), ..from.clone() };
+        bare.set_batch(batch_of_imported(from).cloned());
+        needed += self.room_of_batch(bare.batch().map(|name| &**name));
         self.has_room(needed + self.own_bytes(&bare))?;
 
+        let id = self.enter_imported(from, state, gives_ids.then_some(own), until);
+        Ok(Some(Reply::Put(id)))
+    }
+
+    /// An imported task enters its queue in this state, with the id that it is given, if it is
+    /// given one. Returns its id.
+    fn enter_imported(
+        &mut self,
+        from: &TaskRecord,
+        state: State,
+        given: Option<Bytes>,
+        until: Option<Timestamp>,
+    ) -> TaskId {
+        let place = Place::Queue(from.queue.clone());
         self.last_number += 1;
         let number = self.last_number;
         let ids = self.settings(&place).ids;
-        let id = if gives_ids { TaskId::Given(own) } else { self.new_id(ids, number) };
+        let id = given.map_or_else(|| self.new_id(ids, number), TaskId::Given);
         let mut task = TaskRecord { number, id: id.clone(), ..from.clone() };
+        self.tie_imported(number, &mut task);
         task.put_at = task.put_at.min(self.now);
         let state = match state {
             State::Buried(own) => State::Buried(self.burial_of_imported(own)),
@@ -271,9 +290,9 @@ impl Model {
         match state {
             State::Ready | State::Waiting { .. } if is_over => self.expire(number),
             State::Zombie { purge_at } if purge_at <= self.now => self.leave(number, Exit::Acked),
-            _ => {}
+            _ => self.free_if_nothing_is_left(number),
         }
-        Ok(Some(Reply::Put(id)))
+        id
     }
 
     fn imported_fits(&self, from: &TaskRecord) -> Result<(), RefusalKind> {
@@ -284,6 +303,7 @@ impl Model {
         checkpoint_fits(from.progress.checkpoint().map(|it| &**it))?;
         self.payload_fits(from.progress.result().map(|it| &**it))?;
         self.span_fits(from.terms.ttr, false)?;
+        imported_bonds_make_sense(from)?;
         fits(from.progress.reason.as_ref().is_none_or(|reason| reason.len() <= REASON_BYTES_MAX))?;
         fits(from.unique().is_none_or(|key| key_fits(key)))?;
         if let Some(origin) = from.origin() {

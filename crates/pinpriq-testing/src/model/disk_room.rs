@@ -1,7 +1,9 @@
 //! Which commands are refused, and who blocks, while the disk is nearly full. The caller reports
 //! how full it is.
 
-use pinpriq_proto::command::{Command, Deed, QueueCommand, Share, TakeMode, Touch, Transfer};
+use pinpriq_proto::command::{
+    BatchCommand, Command, Deed, QueueCommand, Share, TakeMode, Touch, Transfer,
+};
 use pinpriq_proto::export::Import;
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::NAME_BYTES_MAX;
@@ -46,6 +48,7 @@ impl Model {
     }
 
     /// Only names are checked before this.
+    #[expect(clippy::too_many_lines, reason = "an arm for each kind of command")]
     pub(super) fn room_suffices(&self, command: &Command<'_>) -> Result<(), RefusalKind> {
         if self.room < Room::Scarce {
             return Ok(());
@@ -108,6 +111,7 @@ impl Model {
                 (&[new.name], None)
             }
             Command::Limit(LimitCommand::Set { name, .. })
+            | Command::Batch(BatchCommand::Open { name, .. })
             | Command::Schedule(
                 ScheduleCommand::Pause(name)
                 | ScheduleCommand::Resume(name)

@@ -10,6 +10,7 @@ use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::task::{State, StateKind, TaskRecord};
 use pinpriq_proto::time::Timestamp;
 
+use super::bonds::{batch_name_fits, is_pending_in};
 use super::within::match_one;
 use super::{Answer, Home, Model, Place, fits, id_fits};
 
@@ -65,9 +66,13 @@ impl Model {
         if let Some(until) = waiting.iter().filter_map(ready_at).min() {
             reasons.push(Reason::Delayed { until });
         }
-        if waiting.iter().any(|task| task.progress.state == State::HELD) {
+        let held = || waiting.iter().filter(|task| task.progress.state == State::HELD);
+        if held().any(|task| task.progress.after().is_none()) {
             reasons.push(Reason::Held);
         }
+        // Of those that wait for batches, the first one says why.
+        let follower = held().find(|task| task.progress.after().is_some());
+        reasons.extend(follower.and_then(|task| self.why_held(task).into_iter().next()));
         for kind in [StateKind::Taken, StateKind::Buried] {
             if let Some(task) = of(kind).first() {
                 reasons.push(self.explain_task(place, task).reasons[0].clone());
@@ -93,7 +98,7 @@ impl Model {
                 reasons
             }
             State::Waiting { ready_at: Some(until) } => vec![Reason::Delayed { until: *until }],
-            State::Waiting { ready_at: None } => vec![Reason::Held],
+            State::Waiting { ready_at: None } => self.why_held(task),
             State::Taken(lease) => {
                 let (client, until) = (lease.client(), lease.deadline);
                 let progress = task.progress.text().cloned();
@@ -156,6 +161,7 @@ impl Model {
     pub(super) fn scan(&self, scan: &Scan<'_>) -> Answer {
         page_fits(scan.count)?;
         fits(scan.key.is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
+        batch_name_fits(scan.batch)?;
         let place = self.place_of(scan.queue)?;
         let mut tasks: Vec<TaskRecord> = match self.homes.get(&place) {
             Some(home) => home.tasks.values().cloned().collect(),
@@ -164,9 +170,10 @@ impl Model {
         tasks.retain(|task| task.progress.seq > scan.after);
         tasks.retain(|task| scan.state.is_none_or(|kind| task.progress.state.kind() == kind));
         tasks.sort_by_key(|task| task.progress.seq);
-        // The page ends before the next task after a full one, whether it has the key or not.
+        // The page ends before the next task after a full one, whether it is meant or not.
         let has_key =
             |task: &TaskRecord| scan.key.is_none() || task.terms.key.as_deref() == scan.key;
+        let is_meant = |task: &TaskRecord| has_key(task) && is_pending_in(task, scan.batch);
         let (mut shown, mut last, mut next) = (Vec::new(), 0, None);
         for task in tasks {
             if shown.len() == scan.count as usize {
@@ -174,7 +181,7 @@ impl Model {
                 break;
             }
             last = task.progress.seq;
-            if has_key(&task) {
+            if is_meant(&task) {
                 shown.push(task);
             }
         }

@@ -5,6 +5,7 @@ use pinpriq_proto::limits::{MOVED_MAX, NAME_BYTES_MAX};
 use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::settings::Ids;
 use pinpriq_proto::task::{Bytes, StateKind, TaskId, TaskRecord, Trace};
+use pinpriq_proto::time::Span;
 
 use super::history::end_attempt;
 use super::turns::{share_of, trace_of};
@@ -142,13 +143,19 @@ impl Model {
         let most = self.settings(&from).history;
         let mut task = self.take_out(number, exit);
         let since = self.since.remove(&number);
+        // A dead letter begins again. What is moved by hand stays in its state, and follows and
+        // waits for the same batches.
+        let begins_again = matches!(exit, Exit::Dead | Exit::Evicted);
+        let batch = task.batch().cloned().filter(|_| exit == Exit::Moved);
+        let after = task.progress.after().cloned().filter(|_| exit == Exit::Moved);
+        let delay = if after.is_some() { task.progress.delay() } else { Span::ZERO };
         change(&mut task);
         end_attempt(&mut task, self.now, self.how, most);
         self.last_number += 1;
         task.number = self.last_number;
         task.forget_unique();
-        // A dead letter begins again. What is moved by hand stays in its state.
-        let begins_again = matches!(exit, Exit::Dead | Exit::Evicted);
+        task.set_batch(batch);
+        self.rename_member(&task, number);
         let since = if begins_again { Some(self.now) } else { since };
         self.since.extend(since.map(|since| (task.number, since)));
         task.progress.seq = task.number;
@@ -156,7 +163,8 @@ impl Model {
         let checkpoint = task.progress.checkpoint().cloned();
         let result = task.progress.result().filter(|_| !begins_again).cloned();
         let history = trace_of(&task.progress).history;
-        task.progress.trace = Trace { checkpoint, result, history, ..Trace::NONE }.kept();
+        let trace = Trace { delay, checkpoint, result, history, after, ..Trace::NONE };
+        task.progress.trace = trace.kept();
         task.id = self.id_after_move(to, task.number, &task.id);
         task.lane = None;
         if let Place::Queue(name) = to {

@@ -15,6 +15,7 @@ use pinpriq_proto::task::{
 };
 use pinpriq_proto::time::{Span, Timestamp};
 
+use super::bonds::{bonds_make_sense, waits_for_batches};
 use super::turns::share_of;
 use super::waits::{PutAwaited, with_result};
 use super::{Answer, Model, Place, fits, id_fits, is_placeholder, number_of};
@@ -46,6 +47,7 @@ impl Model {
         {
             return self.put_again(client, request, put, (unique, expires_at), duplicate);
         }
+        self.bonds_fit(put.bonds)?;
         if let Some(id) = put.id
             && self.find(put.queue.into(), id)?.is_some()
         {
@@ -66,27 +68,7 @@ impl Model {
         for number in evicted {
             self.evict(number);
         }
-        self.last_number += 1;
-        let number = self.last_number;
-        let id = match put.id {
-            Some(id) => TaskId::Given(id.into()),
-            None => self.new_id(settings.ids, number),
-        };
-        let progress = Progress { expires_at, ..self.progress_of_new(number, put, buried) };
-        let task = TaskRecord {
-            number,
-            queue: put.queue.into(),
-            lane: None,
-            id: id.clone(),
-            put_at: self.now,
-            terms: put.terms.kept(),
-            progress,
-            past: Past::of(None, None, put.unique.map(|unique| unique.key.into())),
-            payload: put.payload.into(),
-            away: None,
-            shared: false,
-        };
-        self.enter(&place, task);
+        let (number, id) = self.enter_new(&place, put, expires_at, buried);
         self.open_window(number, put.queue, put.unique);
         let awaited = PutAwaited { id, unique: put.unique.map(|_| true) };
         match (put.wait, until) {
@@ -102,7 +84,43 @@ impl Model {
         if put.ttl == TimeToLive::Instant {
             self.end_instant(number);
         }
+        self.free_if_nothing_is_left(number);
         Ok(None)
+    }
+
+    /// A task that is put enters its place. Returns its number and its id.
+    fn enter_new(
+        &mut self,
+        place: &Place,
+        put: &Put<'_>,
+        expires_at: Option<Timestamp>,
+        buried: Option<&Buried<'_>>,
+    ) -> (u64, TaskId) {
+        self.last_number += 1;
+        let number = self.last_number;
+        self.last_put = number;
+        let id = match put.id {
+            Some(id) => TaskId::Given(id.into()),
+            None => self.new_id(self.settings(place).ids, number),
+        };
+        let progress = Progress { expires_at, ..self.progress_of_new(number, put, buried) };
+        let mut task = TaskRecord {
+            number,
+            queue: put.queue.into(),
+            lane: None,
+            id: id.clone(),
+            put_at: self.now,
+            terms: put.terms.kept(),
+            progress,
+            past: Past::of(None, None, put.unique.map(|unique| unique.key.into())),
+            payload: put.payload.into(),
+            away: None,
+            shared: false,
+        };
+        let batch = self.join_new(number, put.bonds.and_then(|bonds| bonds.batch));
+        task.set_batch(batch);
+        self.enter(place, task);
+        (number, id)
     }
 
     fn progress_of_new(
@@ -121,6 +139,11 @@ impl Model {
             };
         }
         let delay = self.length_of(put.delay);
+        if let after @ Some(_) = self.after_of(put.bonds) {
+            // Its delay counts from the moment at which it is freed.
+            let trace = Trace { delay, after, ..Trace::NONE }.kept();
+            return Progress { trace, state: State::HELD, ..fresh };
+        }
         let state = put.delay.state(self.now);
         Progress { trace: Trace::of(delay, Counts::NONE), state, ..fresh }
     }
@@ -136,7 +159,9 @@ impl Model {
 
     fn has_room_for(&self, put: &Put<'_>) -> Result<(), RefusalKind> {
         let given = put.terms.bytes() + given_id_bytes(put.id.map_or(0, <[u8]>::len));
-        let content = (put.payload.len() + given) as u64 + Self::bytes_of_unique(put);
+        let bonds = put.bonds.map_or(0, |bonds| bonds.bytes() as u64);
+        let bonds = bonds + self.room_of_batch(put.bonds.and_then(|bonds| bonds.batch));
+        let content = (put.payload.len() + given) as u64 + Self::bytes_of_unique(put) + bonds;
         self.has_room(self.room_of_queue(put.queue) + TASK_OVERHEAD_BYTES + content)
     }
 
@@ -189,7 +214,9 @@ impl Model {
         self.span_fits(Some(delay), true)?;
         let delays = put.delay != Delay::For(Span::ZERO);
         let is_held = put.delay == Delay::Held;
-        fits(!(delays && !is_held && put.wait.is_some()))?;
+        let waits_for_batches = waits_for_batches(put);
+        bonds_make_sense(put)?;
+        fits(!(delays && !is_held && !waits_for_batches && put.wait.is_some()))?;
         fits(!(delays && put.ttl == TimeToLive::Instant))?;
         if let Some(Wait::For(wait)) = put.wait {
             self.span_fits(Some(wait), true)?;
@@ -201,7 +228,7 @@ impl Model {
             (_, None) => {}
         }
         let ttl = match put.ttl {
-            TimeToLive::Default => settings.ttl.filter(|_| !is_held),
+            TimeToLive::Default => settings.ttl.filter(|_| !is_held && !waits_for_batches),
             TimeToLive::For(ttl) => Some(ttl),
             TimeToLive::Endless | TimeToLive::Instant => None,
         };
@@ -298,6 +325,8 @@ impl Model {
             );
             if finished {
                 self.shift(record.number, State::Ready);
+                let batch = self.join_again(record.number, record.batch());
+                self.task_mut(record.number).set_batch(batch);
                 self.refund(record);
                 self.expire_if_over(record.number);
             }
@@ -321,6 +350,8 @@ impl Model {
             ..record.clone()
         };
         self.forget_ending(&task);
+        let batch = self.join_again(record.number, record.batch());
+        task.set_batch(batch);
         self.age_as_before(&place, &mut task);
         self.note_due(super::time::due(&task));
         self.kept.put_back(&task);

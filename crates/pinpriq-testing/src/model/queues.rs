@@ -15,6 +15,7 @@ use pinpriq_proto::task::{State, StateKind, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 
 use super::ageing::ages;
+use super::bonds::Emptied;
 use super::limits::names_fit;
 use super::within::{match_one, page_of};
 use super::{Answer, Exit, Home, Model, Place, Tally, fits};
@@ -168,8 +169,14 @@ impl Model {
     /// Removes every task of a place. Their awaiters are notified later.
     pub(super) fn empty(&mut self, place: &Place) -> u64 {
         let Some(home) = self.homes.get(place) else { return 0 };
-        let emptied = home.tasks.values().map(|task| (task.number, self.own_bytes(task)));
-        let emptied: Vec<(u64, u64)> = emptied.collect();
+        let emptied = home.tasks.values().map(|task| Emptied {
+            number: task.number,
+            own_bytes: self.own_bytes(task),
+            batch: task.batch().cloned(),
+            after: task.progress.after().map_or_else(Vec::new, |after| after.names.clone()),
+            is_buried: task.progress.state.kind() == StateKind::Buried,
+        });
+        let emptied: Vec<Emptied> = emptied.collect();
         self.emptied.extend(emptied);
         let Some(mut home) = self.homes.remove(place) else { return 0 };
         let tasks = std::mem::take(&mut home.tasks);
@@ -298,6 +305,7 @@ fn counters<'a>(tasks: impl Iterator<Item = &'a TaskRecord>, tally: &Tally) -> C
         killed: tally.killed,
         dead: tally.dead,
         cancelled: tally.cancelled,
+        skipped: tally.skipped,
         evicted: tally.evicted,
         moved: tally.moved,
         purged: tally.purged,

@@ -18,6 +18,7 @@ use pinpriq_proto::task::{Bytes, TaskId, TaskRecord};
 use pinpriq_proto::shares::ShareRecord;
 use pinpriq_proto::unique::WindowRecord;
 
+use super::bonds::bytes_of_bonds;
 use super::schedules::bytes_of;
 use super::{Model, Place, is_placeholder};
 
@@ -121,7 +122,7 @@ impl Model {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let tasks = self.tasks().map(|task| TASK_OVERHEAD_BYTES + self.own_bytes(task));
-        let emptied = self.emptied.iter().map(|(_, own)| TASK_OVERHEAD_BYTES + own);
+        let emptied = self.emptied.iter().map(|gone| TASK_OVERHEAD_BYTES + gone.own_bytes);
         let published = self.kept.publications.values().copied();
         let members = self.members.values().map(|it| MEMBER_OVERHEAD_BYTES + it.name.len() as u64);
         let homes = self.homes.values().map(|home| {
@@ -136,7 +137,8 @@ impl Model {
         let windows = self.windows.values().map(WindowRecord::bytes);
         let shares = self.own_shares.values().map(ShareRecord::bytes);
         let limits = self.named_limits.values().map(|limit| limit.record.bytes());
-        let details = windows.chain(shares).chain(limits);
+        let batches = self.batches.values().map(|batch| batch.record.bytes());
+        let details = windows.chain(shares).chain(limits).chain(batches);
         tasks.chain(members).chain(homes).chain(schedules).chain(details).sum()
     }
 
@@ -146,7 +148,8 @@ impl Model {
         let takers = self.takers.iter().map(|taker| self.take_bytes(&taker.places));
         let subscriptions = self.subscriptions.iter();
         let subscriptions = subscriptions.map(|known| self.subscription_bytes(&known.place));
-        let awaiters = self.awaiters.iter().map(|_| WAIT_OVERHEAD_BYTES);
+        let awaiters = self.awaiters.len() + self.batch_awaiters.len();
+        let awaiters = std::iter::repeat_n(WAIT_OVERHEAD_BYTES, awaiters);
         let putters = self.putters.iter().map(crate::model::Putter::bytes);
         takers.chain(subscriptions).chain(awaiters).chain(putters).sum()
     }
@@ -156,6 +159,7 @@ impl Model {
         let shares = self.kept.shares.contains_key(&task.number);
         let content = if shares { 0 } else { content_bytes(task, task.payload.len()) };
         content
+            + bytes_of_bonds(task)
             + (self.id_bytes(task)
                 + reason_of(task)
                 + task.progress.cancelled().map_or(0, |cancelled| cancelled.reason.len())

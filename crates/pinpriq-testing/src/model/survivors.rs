@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use pinpriq_proto::batches::BatchRecord;
 use pinpriq_proto::change::{LaneRecord, MemberRecord, QueueRecord, ScheduleRecord};
 use pinpriq_proto::named_limits::LimitRecord;
 use pinpriq_proto::shares::ShareRecord;
@@ -33,6 +34,8 @@ pub struct Survivors {
     pub own_shares: Vec<ShareRecord>,
     /// The limits that several queues use together.
     pub named_limits: Vec<LimitRecord>,
+    /// Every batch, by number.
+    pub batches: Vec<BatchRecord>,
     /// Every lane, by number.
     pub lanes: Vec<LaneRecord>,
     /// Every task by its number. No lease has a holder.
@@ -51,8 +54,9 @@ impl Model {
         let schedules = self.kept_schedules();
         let own_shares = self.own_shares.values().cloned().collect();
         let named_limits = self.named_limits.values().map(|limit| limit.record.clone()).collect();
-        let mut kept =
-            Survivors { schedules, windows, own_shares, named_limits, ..Survivors::default() };
+        let batches = self.batches.values().map(|batch| batch.record.clone()).collect();
+        let known = Survivors { schedules, windows, own_shares, batches, ..Survivors::default() };
+        let mut kept = Survivors { named_limits, ..known };
         for (incarnation, member) in &self.members {
             let (incarnation, name) = (*incarnation, member.name.clone());
             let (lease, ended) = (member.lease, member.ended);
@@ -127,14 +131,7 @@ impl Model {
         for own in kept.own_shares {
             self.own_shares.insert(own.number, own);
         }
-        for record in kept.named_limits {
-            let bucket = record.rules.rate.map(|rate| match grace {
-                Some(_) => Bucket::empty(rate, self.now),
-                None => Bucket::of(rate, None, self.now),
-            });
-            let limit = NamedLimit { record, bucket, closed: Span::ZERO };
-            self.named_limits.insert(limit.record.number, limit);
-        }
+        self.revive_limits(kept.named_limits, grace.is_some());
         for place in self.homes.keys().cloned().collect::<Vec<_>>() {
             self.obey(&place);
         }
@@ -151,6 +148,7 @@ impl Model {
         self.totals = Tally { put, ..Tally::default() };
         self.drop_what_is_over();
         self.forget_endings();
+        self.revive_batches(kept.batches);
         if let Some(grace) = grace {
             self.put_off_ends(grace);
         }
@@ -159,6 +157,20 @@ impl Model {
         // A queue of which nothing is left has no figures.
         self.lingering.clear();
         self.revive_schedules(kept.schedules);
+        self.conclude();
+    }
+
+    /// The limits of another server begin without a token, if it was taken over.
+    fn revive_limits(&mut self, kept: Vec<LimitRecord>, is_taken_over: bool) {
+        for record in kept {
+            let now = self.now;
+            let begun = |rate| {
+                if is_taken_over { Bucket::empty(rate, now) } else { Bucket::of(rate, None, now) }
+            };
+            let bucket = record.rules.rate.map(begun);
+            let limit = NamedLimit { record, bucket, closed: Span::ZERO };
+            self.named_limits.insert(limit.record.number, limit);
+        }
     }
 
     /// Takes over all tokens, and debts, of another server.

@@ -26,6 +26,7 @@ pub(super) struct Tally {
     pub(super) evicted: u64,
     pub(super) moved: u64,
     pub(super) cancelled: u64,
+    pub(super) skipped: u64,
     pub(super) purged: u64,
     pub(super) revived: u64,
     pub(super) failures: u64,
@@ -46,7 +47,7 @@ pub(super) struct Happened {
 }
 
 /// Why a task leaves.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exit {
     Acked,
     Expired,
@@ -55,6 +56,7 @@ pub(super) enum Exit {
     Evicted,
     Moved,
     Cancelled,
+    Skipped,
 }
 
 impl Model {
@@ -173,6 +175,8 @@ impl Model {
             end_attempt(task, now, how, most);
         }
         task.progress.state = state;
+        // Whatever happens to a task, it waits for batches no longer.
+        task.progress.trace = Trace { after: None, ..trace_of(&task.progress) }.kept();
         if matches!(to, StateKind::Buried | StateKind::Zombie | StateKind::Done) {
             let progress = &mut task.progress;
             progress.trace = Trace { is_held: false, ..trace_of(progress) }.kept();
@@ -194,6 +198,7 @@ impl Model {
         match to {
             StateKind::Buried => self.tell(number, Outcome::Buried, Some(to), None),
             StateKind::Zombie | StateKind::Done => {
+                self.leave_batch_acked(number);
                 let result = self.task(number).progress.result().cloned();
                 self.tell(number, Outcome::Acked, Some(to), result.as_ref());
             }
@@ -221,6 +226,7 @@ impl Model {
         home.tasks.remove(&number);
         home.tally.exit(kind, exit, 1);
         self.totals.exit(kind, exit, 1);
+        self.part_from_batch(&task, exit);
         let outcome = match exit {
             Exit::Acked => Outcome::Acked,
             Exit::Expired => Outcome::Expired,
@@ -229,6 +235,7 @@ impl Model {
             Exit::Evicted => Outcome::Evicted,
             Exit::Moved => Outcome::Moved,
             Exit::Cancelled => Outcome::Cancelled,
+            Exit::Skipped => Outcome::Skipped,
         };
         self.remember(&place, &task, outcome);
         self.settle(&place);
@@ -368,6 +375,7 @@ impl Tally {
         self.evicted += evicted;
         self.moved += moved;
         self.cancelled += other.cancelled;
+        self.skipped += other.skipped;
         self.purged += purged;
         self.revived += revived;
         self.failures += other.failures;
@@ -392,6 +400,7 @@ impl Tally {
             Exit::Evicted => self.evicted += count,
             Exit::Moved => self.moved += count,
             Exit::Cancelled => self.cancelled += count,
+            Exit::Skipped => self.skipped += count,
         }
     }
 }

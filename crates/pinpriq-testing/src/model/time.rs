@@ -6,6 +6,7 @@ use pinpriq_proto::task::history::How;
 use pinpriq_proto::task::{ClientId, Farewell, Lease, State, StateKind, TaskRecord, reasons};
 use pinpriq_proto::time::Timestamp;
 
+use super::bonds::Emptied;
 use super::recall::is_unstarted;
 use super::{Exit, Model};
 
@@ -21,6 +22,7 @@ pub(super) enum Due {
     Member(u64),
     Schedule(u64),
     Window(u64),
+    Batch(u64),
 }
 
 /// The next moment that matters to a task in its state.
@@ -53,7 +55,8 @@ impl Model {
     /// Whether the next timeout has to continue work that was begun.
     #[must_use]
     pub fn has_more_to_do(&self) -> bool {
-        !self.emptied.is_empty() || self.members.values().any(|member| member.ended)
+        let has_ended = self.members.values().any(|member| member.ended);
+        !self.emptied.is_empty() || has_ended || self.has_batches_to_settle()
     }
 
     fn next_due(&self) -> Option<(Timestamp, Due)> {
@@ -70,11 +73,15 @@ impl Model {
             self.takers.iter().filter_map(|taker| Some((taker.until?, Due::Taker(taker.turn))));
         let awaiters =
             self.awaiters.iter().filter_map(|known| Some((known.until?, Due::Awaiter(known.turn))));
+        let of_batches = self.batch_awaiters.iter();
+        let of_batches = of_batches.filter_map(|it| Some((it.until?, Due::Awaiter(it.turn))));
+        let awaiters = awaiters.chain(of_batches);
         let members = self.members.iter().filter(|(_, member)| !member.ended);
         let members = members.map(|(number, member)| (member.lease_until, Due::Member(*number)));
         let slots = self.slots().map(|(slot, number)| (slot, Due::Schedule(number)));
         let windows = self.windows.values().map(|known| (known.until, Due::Window(known.number)));
-        let others = members.chain(slots).chain(windows);
+        let batches = self.dues_of_batches().map(|(at, number)| (at, Due::Batch(number)));
+        let others = members.chain(slots).chain(windows).chain(batches);
         let putters = self.putters.iter().map(|it| (it.until, Due::Putter(it.turn)));
         let pauses = self.homes.values().filter_map(|home| home.paused.next_end());
         let others = others.chain(pauses.map(|at| (at, Due::Pauses)));
@@ -86,16 +93,17 @@ impl Model {
         self.advance(now);
         self.clean_lanes();
         self.tell_emptied(|_| true);
-        self.serve_all();
+        self.conclude();
     }
 
     /// Notifies the awaiters of tasks of an emptied queue that the tasks were killed.
     pub(super) fn tell_emptied(&mut self, which: impl Fn(u64) -> bool) {
         let (told, left): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.emptied).into_iter().partition(|(number, _)| which(*number));
+            std::mem::take(&mut self.emptied).into_iter().partition(|gone| which(gone.number));
         self.emptied = left;
-        for (number, _) in told {
+        for Emptied { number, batch, .. } in told {
             self.kept.part(number);
+            self.leave_batch(number, batch.as_ref(), false);
             self.tell(number, Outcome::Killed, None, None);
         }
     }
@@ -139,6 +147,7 @@ impl Model {
                     self.fire_slot(number, at);
                 }
                 Due::Window(number) => drop(self.windows.remove(&number)),
+                Due::Batch(number) => self.fire_batch(number),
             }
         }
         self.serve_all();
@@ -182,6 +191,9 @@ impl Model {
     }
 
     fn time_out_awaiter(&mut self, turn: u64) {
+        if self.time_out_batch_awaiter(turn) {
+            return;
+        }
         let Some(index) = self.awaiters.iter().position(|known| known.turn == turn) else { return };
         let awaiter = self.awaiters.remove(index);
         let number = awaiter.number;
@@ -197,6 +209,7 @@ impl Model {
         self.settle_all();
         self.takers.retain(|taker| taker.client != client);
         self.awaiters.retain(|awaiter| awaiter.client != client);
+        self.batch_awaiters.retain(|awaiter| awaiter.client != client);
         self.putters.retain(|putter| putter.client != client);
         self.subscriptions.retain(|known| known.client != client);
         self.credits.remove(&client);
@@ -221,7 +234,7 @@ impl Model {
             self.end_lease(number, (is_failure, refunds));
             self.serve();
         }
-        self.serve_all();
+        self.conclude();
     }
 
     /// The tasks whose leases are tied to the connection of a client, in the order in which these
@@ -287,8 +300,11 @@ impl Model {
         self.advance(now);
         let takers: Vec<u64> =
             self.takers.iter().filter(|own| own.client == client).map(|own| own.turn).collect();
-        let awaiters: Vec<u64> =
-            self.awaiters.iter().filter(|own| own.client == client).map(|own| own.turn).collect();
+        let of_tasks = self.awaiters.iter().map(|own| (own.client, own.turn));
+        let of_batches = self.batch_awaiters.iter().map(|own| (own.client, own.turn));
+        let awaiters = of_tasks.chain(of_batches).filter(|(own, _)| *own == client);
+        let mut awaiters: Vec<u64> = awaiters.map(|(_, turn)| turn).collect();
+        awaiters.sort_unstable();
         let putters: Vec<u64> =
             self.putters.iter().filter(|own| own.client == client).map(|own| own.turn).collect();
         for turn in takers {
@@ -300,7 +316,7 @@ impl Model {
         for turn in awaiters {
             self.time_out_awaiter(turn);
         }
-        self.serve_all();
+        self.conclude();
     }
 }
 

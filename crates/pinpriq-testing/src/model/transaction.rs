@@ -65,11 +65,19 @@ impl Model {
         fits(command.is_step())?;
         let reply = match self.answer(client, request, command)? {
             Some(reply) => reply,
-            // A put replies by itself.
-            None => match self.outputs.pop() {
-                Some(Output::Reply { reply, .. }) => reply,
-                other => unreachable!("no reply but {other:?}"),
-            },
+            // A put replies by itself, and may then be told to others, who await the task.
+            None => {
+                let is_own = |output: &Output| match output {
+                    Output::Reply { client: whose, request: to, .. } => {
+                        (*whose, *to) == (client, request)
+                    }
+                    _ => false,
+                };
+                match self.outputs.iter().rposition(is_own).map(|at| self.outputs.remove(at)) {
+                    Some(Output::Reply { reply, .. }) => reply,
+                    other => unreachable!("no reply but {other:?}"),
+                }
+            }
         };
         if let Reply::Acks(acks) = &reply {
             acks.iter().try_for_each(|ack| ack.as_ref().map(drop).map_err(|it| it.kind))?;

@@ -16,6 +16,7 @@ use pinpriq_proto::task::{
 use pinpriq_proto::time::{Span, Timestamp};
 
 use super::arguments::id_fits;
+use super::bonds::waits_for_batches;
 use super::put::Buried;
 use super::recall::start;
 use super::serve::{Patience, Taker};
@@ -97,7 +98,7 @@ impl Model {
         fits(put.queue.len() <= NAME_BYTES_MAX)?;
         fits(reason.is_none_or(|reason| reason.len() <= REASON_BYTES_MAX))?;
         fits(put.delay == Delay::For(Span::ZERO) && put.wait.is_none() && put.unique.is_none())?;
-        fits(put.ttl != TimeToLive::Instant)?;
+        fits(put.ttl != TimeToLive::Instant && !waits_for_batches(put))?;
         self.put_as(client, request, put, Some(&Buried { reason }))
     }
 
@@ -510,9 +511,9 @@ impl Model {
         request: RequestId,
         put: &Put<'_>,
     ) -> Answer {
-        fits(put.wait.is_none() && put.unique.is_none())?;
+        fits(put.wait.is_none() && put.unique.is_none() && put.bonds.is_none())?;
         self.put(client, request, put)?;
-        let number = self.last_number;
+        let number = self.last_put;
         if let Some(Output::Reply { reply, .. }) = self.outputs.last_mut() {
             *reply = Reply::Count(number);
         }

@@ -1,9 +1,10 @@
 //! Unique tasks: what a put meets, and what becomes of it.
 
+use pinpriq_proto::batches::{After, Bonds};
 use pinpriq_proto::command::{Put, TimeToLive};
 use pinpriq_proto::limits::{UNIQUE_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES};
 use pinpriq_proto::reply::{Outcome, RefusalKind, Reply};
-use pinpriq_proto::task::{Bytes, ClientId, RequestId, StateKind, TaskId, history};
+use pinpriq_proto::task::{Bytes, ClientId, RequestId, State, StateKind, TaskId, history};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::unique::{
     Awaited, OnDuplicate, PutUnique, UNIQUE_BYTES_MAX, Unique, WindowRecord, window_bytes,
@@ -124,8 +125,11 @@ impl Model {
             let wants_result = put.result && put.wait.is_some();
             self.reply(client, request, with_result(reply, wants_result, None));
         }
-        if let Some(number) = replaced.filter(|_| put.ttl == TimeToLive::Instant) {
-            self.end_instant(number);
+        if let Some(number) = replaced {
+            if put.ttl == TimeToLive::Instant {
+                self.end_instant(number);
+            }
+            self.free_if_nothing_is_left(number);
         }
         Ok(None)
     }
@@ -141,19 +145,24 @@ impl Model {
         if task.progress.state.kind() == StateKind::Taken {
             return Err(RefusalKind::Taken);
         }
+        // It stays in the batch in which it is, whichever the put names.
+        self.after_fits(put.bonds)?;
         if waits {
             self.may_wait(client, WAIT_OVERHEAD_BYTES)?;
         }
         let reason = task.progress.reason.as_ref().map_or(0, |reason| reason.len());
         let attempts = history::bytes(task.progress.history());
         let texts = reason + task.progress.checkpoint_bytes() + attempts;
-        let former = task.payload.len() + task.terms.bytes() + texts;
+        let after = task.progress.after().map_or(0, After::bytes);
+        let former = task.payload.len() + task.terms.bytes() + texts + after;
         let id = if let TaskId::Given(id) = &task.id { id.len() } else { 0 };
         let window = put
             .unique
             .filter(|unique| unique.window.is_some() && !self.windows.contains_key(&number));
         let window = window.map(|unique| window_bytes(put.queue.len(), unique.key.len(), id));
-        let current = (put.payload.len() + put.terms.bytes()) as u64 + window.unwrap_or(0);
+        let only_after = put.bonds.map_or(0, |bonds| Bonds { batch: None, ..bonds }.bytes());
+        let content = put.payload.len() + put.terms.bytes() + only_after;
+        let current = content as u64 + window.unwrap_or(0);
         self.has_room(current.saturating_sub(former as u64))
     }
 
@@ -164,7 +173,9 @@ impl Model {
         unique: &Unique<'_>,
         expires_at: Option<Timestamp>,
     ) {
-        let state = put.delay.state(self.now);
+        let after = self.after_of(put.bonds);
+        let delay = self.length_of(put.delay);
+        let state = if after.is_some() { State::HELD } else { put.delay.state(self.now) };
         self.give_payload(number, put.payload);
         let task = self.task_mut(number);
         task.terms = put.terms.kept();
@@ -175,6 +186,10 @@ impl Model {
         self.forget_checkpoint(number);
         set_attempts(self.task_mut(number), Vec::clear);
         self.shift(number, state);
+        if after.is_some() {
+            self.note_delay(number, delay);
+            self.set_after(number, after);
+        }
         self.open_window(number, put.queue, Some(*unique));
     }
 
@@ -191,7 +206,10 @@ impl Model {
         };
         let is_held = holds(self.task(number)) && home.tasks.values().any(|task| is_other(&task));
         if is_held {
-            self.task_mut(number).forget_unique();
+            let task = self.task_mut(number);
+            let batch = task.batch().cloned();
+            task.forget_unique();
+            task.set_batch(batch);
         }
     }
 }

@@ -98,8 +98,9 @@ impl Model {
     pub(super) fn may_wait(&self, client: ClientId, bytes: u64) -> Result<(), RefusalKind> {
         let takers = self.takers.iter().filter(|taker| taker.client == client).count();
         let awaiters = self.awaiters.iter().filter(|awaiter| awaiter.client == client).count();
+        let of_batches = self.batch_awaiters.iter().filter(|it| it.client == client).count();
         let putters = self.putters.iter().filter(|putter| putter.client == client).count();
-        if takers + awaiters + putters >= self.limits.waits_per_client_max {
+        if takers + awaiters + of_batches + putters >= self.limits.waits_per_client_max {
             return Err(RefusalKind::Busy);
         }
         self.has_waiting_room(bytes)

@@ -1,6 +1,6 @@
 //! Commands that keep within names. Which names a user has is not decided here.
 
-use pinpriq_proto::command::{Bulk, BulkChange, Command, QueueCommand, QueueName};
+use pinpriq_proto::command::{BatchCommand, Bulk, BulkChange, Command, QueueCommand, QueueName};
 use pinpriq_proto::export::Import;
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::{NAME_BYTES_MAX, WITHIN_NAMES_MAX};
@@ -58,6 +58,7 @@ impl Model {
             )
             | Command::Schedule(_)
             | Command::Limit(LimitCommand::List { .. })
+            | Command::Batch(BatchCommand::List { .. })
             | Command::Import(Import::Schedule(_))
             | Command::Numbered { .. }
             | Command::Tubes(None)
@@ -85,6 +86,9 @@ impl Model {
             }
             Command::Limit(LimitCommand::List(page)) => {
                 Ok(Some(self.list_limits(*page, Some(names))))
+            }
+            Command::Batch(BatchCommand::List(page)) => {
+                Ok(Some(self.list_batches(*page, Some(names))))
             }
             Command::Schedule(command) => {
                 self.schedule_is_within(names, command)?;

@@ -9,8 +9,9 @@ mod carrying;
 
 use std::fmt;
 
+use pinpriq_proto::batches::decode_names;
 use pinpriq_proto::command::{
-    Command, Delay, Held, HeldBy, QueueName, Step, TakeMode, TimeToLive, Wait,
+    BatchCommand, Command, Delay, Held, HeldBy, QueueName, Step, TakeMode, TimeToLive, Wait,
 };
 use pinpriq_proto::export::Import;
 use pinpriq_proto::letters::{decode_command, encode_command};
@@ -224,6 +225,10 @@ fn check(words: &[Vec<u8>], command: &Command<'_>) {
             let ranks = option("PRIORITY") != Some(b"NONE");
             let priority = || number("PRIORITY").unwrap_or(0);
             assert_eq!(ranks.then(priority), put.priority.map(i128::from));
+            let bonds = put.bonds.unwrap_or_default();
+            assert_eq!(option("BATCH"), bonds.batch);
+            let after = bonds.after.map(|after| decode_names(after.names).count() as i128);
+            assert_eq!(number("AFTER"), after);
         }
         (b"TAKE" | b"POP", Command::Take(take)) if *first != b"QUEUES" => {
             assert_eq!((&[*first][..], option("MEMBER")), (take.queues, take.member));
@@ -276,6 +281,10 @@ fn check(words: &[Vec<u8>], command: &Command<'_>) {
         (b"AWAIT", Command::Await { queue, id, wait, result }) => {
             assert_eq!((*first, rest[0], waits()), (queue.name, id, wait));
             assert_eq!(rest.contains(&&b"RESULT"[..]), result);
+        }
+        (b"BATCH", Command::Batch(BatchCommand::Cancel { name, reason, grace })) => {
+            assert_eq!((*first, rest[0]), (&b"CANCEL"[..], name));
+            assert_eq!((option("REASON"), span("GRACE")), (reason, grace));
         }
         _ => {}
     }

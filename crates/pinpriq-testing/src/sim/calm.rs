@@ -7,7 +7,9 @@ use std::sync::atomic::Ordering;
 
 use crate::faulty_disk::CrashPolicy;
 use crate::model::Home;
-use pinpriq_proto::command::{Command, QueueCommand, Selection, Sides, Take, TakeMode, Wait};
+use pinpriq_proto::command::{
+    BatchCommand, Command, QueueCommand, Selection, Sides, Take, TakeMode, Wait,
+};
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::named_limits::LimitCommand;
 use pinpriq_proto::schedule::ScheduleCommand;
@@ -117,6 +119,15 @@ impl World {
         };
         for name in limits {
             self.request(&LimitCommand::Drop(&name).into());
+        }
+        // No batch has tasks any more.
+        let batches: Vec<Vec<u8>> = {
+            let oracle = self.oracle.borrow();
+            oracle.model.batches.values().map(|known| known.record.name.to_vec()).collect()
+        };
+        for name in batches {
+            self.request(&BatchCommand::Close(&name).into());
+            self.request(&BatchCommand::Drop(&name).into());
         }
         self.settle();
         self.tick();

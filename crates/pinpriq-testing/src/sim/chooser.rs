@@ -1,6 +1,7 @@
 //! Chooses what clients ask: few names, keys and priorities, which collide, and occasionally
 //! nonsense.
 
+mod batches;
 mod holding;
 mod jobs;
 mod limits;
@@ -10,6 +11,7 @@ mod shares;
 
 use crate::Dice;
 use crate::model::{Model, is_placeholder};
+use pinpriq_proto::batches::{Bonds, GivenAfter};
 use pinpriq_proto::command::{
     Ack, Amendment, Assign, Cancel, Command, Delay, Done, End, Held, HeldBy, Order, Peek, Put,
     QueueCommand, QueueName, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
@@ -166,8 +168,12 @@ impl Chooser<'_> {
         let given = self.model.gives_ids(&queue) != self.once_in(40);
         let ttl = self.once_in(4).then(|| self.span() + if self.once_in(9) { 0 } else { delay });
         let unique = self.once_in(6).then(|| self.unique(&queue));
-        let at = (delay > 0 && delay % 3 == 0).then(|| self.wall.ms() + delay);
-        let is_held = delay == 0 && self.once_in(20);
+        let (batch, after) = self.ties();
+        let at = (delay > 0 && delay % 3 == 0 && after.is_none()).then(|| self.wall.ms() + delay);
+        let is_held = delay == 0 && after.is_none() && self.once_in(20);
+        let after = after.as_ref();
+        let after = after.map(|(names, only_if)| GivenAfter { names, only_if: *only_if });
+        let bonds = Bonds { batch: batch.as_deref(), after };
         let (payload, key, priority) = (self.payload(), self.key(), self.priority());
         let ttr = self.once_in(6).then(|| self.span());
         let ((share, cost), headers) = (self.share(), self.headers());
@@ -194,6 +200,7 @@ impl Chooser<'_> {
                 on_duplicate: *on_duplicate,
             }),
             result: waits && self.once_in(2),
+            bonds: (bonds != Bonds::default()).then_some(bonds),
         };
         Ask::of(&match room {
             None => Command::Put(put),
@@ -370,6 +377,7 @@ impl Chooser<'_> {
         match self.dice.below(40) {
             0..=9 => return self.schedule(),
             10..=12 => return self.limit(),
+            13..=17 => return self.batch(),
             _ => {}
         }
         let (name, other) = (self.name(), self.queue());
@@ -490,12 +498,14 @@ impl Chooser<'_> {
             }
             14 => {
                 let key = if self.once_in(3) { self.key() } else { None };
+                let batch = self.once_in(6).then(|| self.batch_name());
                 let scan = Scan {
                     queue,
                     after: if self.once_in(2) { self.dice.below(40) } else { 0 },
                     count: [1, 2, 5, 100, 1_001][self.index(5)],
                     state: self.once_in(3).then(|| StateKind::ALL[self.index(6)]),
                     key: key.as_deref(),
+                    batch: batch.as_deref(),
                 };
                 Ask::of(&Command::Scan(scan)).with_meta(self.once_in(2))
             }

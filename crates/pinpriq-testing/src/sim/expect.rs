@@ -6,6 +6,7 @@
 use std::num::NonZeroU64;
 
 use crate::model::Model;
+use pinpriq_proto::batches::{BatchShown, BatchState};
 use pinpriq_proto::command::{Assign, Command, QueueCommand};
 use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::fields::told::{ATTEMPT, Holder};
@@ -211,6 +212,8 @@ pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
         Reply::Members(members) => List(members.iter().map(member).collect()),
         Reply::Schedule(shown) => schedule(shown),
         Reply::Limit(shown) => limit(shown),
+        Reply::Batch(shown) => batch(shown),
+        Reply::BatchAwaited(shown) => awaited(shown),
         Reply::Transaction(replies) => {
             List(replies.iter().map(|reply| answer(ask, reply)).collect())
         }
@@ -322,6 +325,7 @@ fn told(value: fields::Value<'_>) -> Wanted {
                 |it| Map(ATTEMPT.iter().map(|f| (f.name, told((f.read)(it, &nobody)))).collect());
             List(attempts.iter().map(attempt).collect())
         }
+        fields::Value::Names(names) => List(names.iter().map(|name| Text(name.to_vec())).collect()),
         fields::Value::None => word("none"),
         fields::Value::Address(_) | fields::Value::Truth(_) | fields::Value::Rate(_) => {
             Wanted::Anything
@@ -347,6 +351,27 @@ fn limit(shown: &LimitShown) -> Wanted {
         ("open_at", moment(shown.open_at)),
         ("queues", Number(shown.queues)),
         ("closed_ms", Number(shown.closed.ms())),
+    ])
+}
+
+/// A batch that may not be done in time.
+fn awaited(shown: &BatchShown) -> Wanted {
+    let is_done = shown.state == BatchState::Done;
+    List(vec![word(if is_done { "done" } else { "timeout" }), batch(shown)])
+}
+
+fn batch(shown: &BatchShown) -> Wanted {
+    Map(vec![
+        ("name", Text(shown.name.to_vec())),
+        ("state", word(shown.state.word())),
+        ("total", Number(shown.total)),
+        ("pending", Number(shown.pending)),
+        ("buried", Number(shown.buried)),
+        ("acked", Number(shown.acked)),
+        ("failed", Number(shown.failed)),
+        ("waiting", Number(shown.waiting)),
+        ("opened_at", moment(Some(shown.opened_at))),
+        ("done_at", moment(shown.done_at)),
     ])
 }
 
@@ -456,6 +481,7 @@ fn figures_map(figures: &Figures, of_one_queue: bool) -> Wanted {
         ("purged", Number(counters.purged)),
         ("revived", Number(counters.revived)),
         ("cancelled", Number(counters.cancelled)),
+        ("skipped", Number(counters.skipped)),
     ];
     if of_one_queue {
         let priorities = figures.priorities.iter();
@@ -522,6 +548,9 @@ fn reason(reason: &Reason) -> Wanted {
                 fields.extend([("taken", Number(*taken)), ("n", Number(*most))]);
             }
             fields.extend(open_at.map(|at| ("open_at", moment(Some(at)))));
+        }
+        Reason::After { batch, pending } => {
+            fields.extend([("batch", Text(batch.to_vec())), ("pending", Number(*pending))]);
         }
         Reason::Rate { next_at } => fields.push(("next_at", moment(Some(*next_at)))),
         Reason::KeyLimit { key, taken, most } => {

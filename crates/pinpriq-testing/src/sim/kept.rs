@@ -20,6 +20,7 @@ pub(crate) fn survivors(fold: &Fold) -> Survivors {
         windows: fold.details_of().cloned().collect(),
         own_shares: fold.details_of().cloned().collect(),
         named_limits: fold.details_of().cloned().collect(),
+        batches: fold.details_of().cloned().collect(),
         lanes: fold.lanes.values().map(|(lane, _)| lane.clone()).collect(),
         ..Survivors::default()
     };
@@ -59,6 +60,7 @@ pub(crate) fn check(oracle: &Oracle) {
     check_windows(oracle, &kept.windows, &own.windows);
     assert_eq!(kept.own_shares, own.own_shares, "the store keeps the rules of shares");
     assert_eq!(kept.named_limits, own.named_limits, "the store keeps the limits that there are");
+    assert_eq!(kept.batches, own.batches, "the store keeps the batches that there are");
     assert_eq!(kept.lanes, own.lanes, "the store keeps the lanes that there are");
     for (number, task) in &kept.tasks {
         let own = own.tasks.get(number).map(|own| with_origin_id(oracle, own, task));

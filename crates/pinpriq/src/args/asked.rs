@@ -24,9 +24,10 @@ use super::tasks::ClientArgs;
 const BY_HAND: [&str; 5] = ["PUT", "TAKE", "PUBLISH", "EXPORT", "IMPORT"];
 
 /// The words that have subcommands, and what they are about.
-const PARENTS: [(&str, &str); 3] = [
+const PARENTS: [(&str, &str); 4] = [
     ("queue", "Make, set up, list, empty, remove and pause queues"),
     ("schedule", "Put tasks into queues again and again, by schedules"),
+    ("batch", "Follow tasks together: make, close, list, await, cancel, forget batches"),
     ("limit", "Make, show, list and remove limits that several queues use together"),
 ];
 
@@ -34,13 +35,15 @@ const PARENTS: [(&str, &str); 3] = [
 const OWN: [&str; 2] = ["CURSOR", "WITHMETA"];
 
 /// Values of options that are not given.
-const DEFAULTS: [(&str, &str, &str); 7] = [
+const DEFAULTS: [(&str, &str, &str); 9] = [
     ("BULK", "COUNT", "250"),
     ("PEEK", "COUNT", "1"),
     ("AWAIT", "WAIT", "-1"),
+    ("BATCH AWAIT", "WAIT", "-1"),
     ("SCAN", "COUNT", "100"),
     ("QUEUE LIST", "COUNT", "1000"),
     ("SCHEDULE LIST", "COUNT", "1000"),
+    ("BATCH LIST", "COUNT", "1000"),
     ("LIMIT LIST", "COUNT", "1000"),
 ];
 
@@ -96,7 +99,7 @@ impl Asked {
 
 /// The commands that are made of the table.
 fn commands() -> impl Iterator<Item = &'static Spec> {
-    let groups = [Group::Tasks, Group::FanOut, Group::Queues, Group::Schedules];
+    let groups = [Group::Tasks, Group::FanOut, Group::Queues, Group::Schedules, Group::Batches];
     let is_made = move |spec: &&Spec| groups.contains(&spec.group) && !BY_HAND.contains(&spec.name);
     TABLE.iter().filter(is_made)
 }
@@ -269,7 +272,8 @@ fn after_help(spec: &Spec, more: &More) -> String {
     let examples = if examples.is_empty() { examples } else { format!("Examples:\n{examples}\n") };
     let nothing = if more.prints.can_be_nothing() { "  4  there was nothing\n" } else { "" };
     let outcomes = match more.prints {
-        Prints::Outcome => "\n  10 to 16  how the task ended otherwise: see `pinpriq --help`",
+        Prints::Outcome => "\n  10 to 18  how the task ended otherwise: see `pinpriq --help`",
+        Prints::BatchOutcome => "\n  13  the time was up before the batch was done",
         _ => "",
     };
     format!(
@@ -302,7 +306,9 @@ fn name_of(word: Word) -> &'static str {
 fn word_argument(word: Word) -> Arg {
     let name = name_of(word);
     let help = match name {
-        "queue" | "topic" | "member" | "schedule" => format!("The name of the {name}, any bytes"),
+        "queue" | "topic" | "member" | "schedule" | "batch" => {
+            format!("The name of the {name}, any bytes")
+        }
         "limit" => "The name of the limit: any bytes without a comma".to_owned(),
         "from" => "The name of the queue that the tasks leave, any bytes".to_owned(),
         "to" => "The name of the queue that they enter, any bytes".to_owned(),

@@ -28,22 +28,26 @@ const FLAGS: [(&str, &str); 5] = [
 const LEAST_MS: [(&str, u64); 3] = [("DELAY", 0), ("ROOM", 0), ("EVERY", 100)];
 
 /// Options that need another: the command, the option, and which.
-const NEEDS: [(&str, &str, &str); 5] = [
+const NEEDS: [(&str, &str, &str); 6] = [
     ("PUT", "WINDOW", "UNIQUE"),
     ("PUT", "ONDUP", "UNIQUE"),
     ("PUT", "REASON", "buried"),
+    ("PUT", "IF", "AFTER"),
     ("LEASES", "MEMBER", "queue"),
     ("STATS", "MEMBER", "queue"),
 ];
 
 /// Options that exclude each other or an argument: the command, the option, and which.
-const EXCLUDES: [(&str, &str, &str); 12] = [
+const EXCLUDES: [(&str, &str, &str); 15] = [
     ("PUT", "ID", "lines"),
     ("PUT", "UNIQUE", "lines"),
     ("PUT", "UNIQUE", "count"),
     ("PUT", "HELD", "DELAY"),
     ("PUT", "HELD", "AT"),
     ("PUT", "HELD", "buried"),
+    ("PUT", "AFTER", "AT"),
+    ("PUT", "AFTER", "HELD"),
+    ("PUT", "AFTER", "buried"),
     ("TAKE", "ID", "count"),
     ("TAKE", "ID", "wait_ms"),
     ("TAKE", "ID", "exec"),
@@ -136,6 +140,10 @@ pub(super) fn sent(option: &'static Opt, matches: &ArgMatches) -> Vec<OsString> 
         OptionKind::Flag if matches.get_flag(option.word) => vec![word()],
         OptionKind::Flag => Vec::new(),
         OptionKind::Headers => words_of_headers(option, pairs(option, matches)),
+        OptionKind::Names => {
+            let given = matches.get_many::<OsString>(option.word).unwrap_or_default();
+            counted(option, given.len(), given.cloned())
+        }
         OptionKind::Two(_) => {
             let given = matches.get_many::<OsString>(option.word);
             given.map_or_else(Vec::new, |two| std::iter::once(word()).chain(two.cloned()).collect())
@@ -158,11 +166,20 @@ fn pairs(option: &'static Opt, matches: &ArgMatches) -> Vec<Pair> {
 
 /// The words of these headers, if there are any.
 fn words_of_headers(option: &'static Opt, pairs: Vec<Pair>) -> Vec<OsString> {
-    if pairs.is_empty() {
+    counted(option, pairs.len(), pairs.into_iter().flatten())
+}
+
+/// The words of an option that says how many of something follow, if any do.
+fn counted(
+    option: &'static Opt,
+    count: usize,
+    words: impl Iterator<Item = OsString>,
+) -> Vec<OsString> {
+    if count == 0 {
         return Vec::new();
     }
-    let first = [OsString::from(option.word), OsString::from(pairs.len().to_string())];
-    first.into_iter().chain(pairs.into_iter().flatten()).collect()
+    let first = [OsString::from(option.word), OsString::from(count.to_string())];
+    first.into_iter().chain(words).collect()
 }
 
 /// Adds the trace that the environment names, unless one was given, as far as it fits.
@@ -230,6 +247,10 @@ pub(super) fn argument(command: &str, option: &'static Opt) -> Arg {
             let arg = arg.long("header").action(ArgAction::Append);
             named(arg, "NAME=VALUE").value_parser(parser)
         }
+        OptionKind::Names => {
+            let arg = long(arg).action(ArgAction::Append);
+            named(arg, "BATCH").value_parser(clap::value_parser!(OsString))
+        }
         OptionKind::Two(of) => {
             let both = of.to_uppercase().split(' ').map(str::to_owned).collect::<Vec<_>>();
             let arg = long(arg).num_args(2).value_names(both);
@@ -250,8 +271,10 @@ pub(super) fn argument(command: &str, option: &'static Opt) -> Arg {
     let arg = others(&NEEDS).fold(arg, Arg::requires);
     let arg = others(&EXCLUDES).fold(arg, Arg::conflicts_with);
     // Texts of users may begin with anything, and numbers with a minus.
-    let is_bytes =
-        matches!(option.kind(), OptionKind::Flag | OptionKind::Bytes(_) | OptionKind::Words(_));
+    let is_bytes = matches!(
+        option.kind(),
+        OptionKind::Flag | OptionKind::Bytes(_) | OptionKind::Names | OptionKind::Words(_)
+    );
     arg.allow_hyphen_values(!is_bytes)
 }
 

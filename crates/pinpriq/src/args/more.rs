@@ -33,6 +33,8 @@ pub(crate) enum Prints {
     Tasks(&'static [TaskField]),
     /// How a task ended, and its state.
     Outcome,
+    /// Whether a batch is done, and for programs the batch.
+    BatchOutcome,
     /// Why a task is not handed out.
     Explained,
     /// How many tasks have changed, on all pages together.
@@ -127,7 +129,7 @@ pub(crate) static MORE: &[More] = &[
     .note(
         "The first line is the id, the state, and since when the task is in it, in Unix \
          milliseconds. Each further line is a reason with what belongs to it: delayed, held, \
-         taken, buried, expired, paused, limit, rate, no-priority, behind (other tasks come \
+         after, taken, buried, expired, paused, limit, rate, no-priority, behind (other tasks come \
          first), no-consumer and next. Looking changes nothing.",
     ),
     More::of(
@@ -311,4 +313,41 @@ pub(crate) static MORE: &[More] = &[
     More::of("SCHEDULE RESUME", Prints::Done, &["schedule resume beat"]),
     More::of("SCHEDULE DROP", Prints::Value("count"), &["schedule drop beat"]),
     More::of("SCHEDULE FIRE", Prints::Value("id"), &["schedule fire beat"]),
+    More::of("BATCH OPEN", Prints::Done, &["batch open album-7", "batch open album-7 --ttl 1d"])
+        .note(
+            "A put with --batch makes it too. Open it first if it may stay without tasks, or to \
+             give it a time. Then close it: it is not done before.\n\nWith several shards, give \
+             the batch and its queues a common part in braces.",
+        ),
+    More::of("BATCH CLOSE", Prints::Value("pending"), &["batch close album-7"]).note(
+        "It is done as soon as none of its tasks is pending: each was acknowledged, or has ended \
+         otherwise. Until then it takes more tasks.",
+    ),
+    More::of(
+        "BATCH SHOW",
+        Prints::Map,
+        &["batch show album-7", "batch show album-7 --json | jq .pending"],
+    ),
+    More::of("BATCH LIST", Prints::Each("batch"), &["batch list --prefix album-"]),
+    More::of(
+        "BATCH CANCEL",
+        Prints::Value("count"),
+        &["batch cancel album-7", "batch cancel album-7 --reason 'not needed' --grace 30s"],
+    )
+    .note(
+        "The tasks that wait are gone, and holders of the others are asked to stop, as by \
+         `pinpriq cancel`. It does not ask, and goes on by itself if they are many.",
+    ),
+    More::of("BATCH DROP", Prints::Value("count"), &["batch drop album-7"]).note(
+        "A batch that is not done is refused. One that is done is forgotten by itself later.",
+    ),
+    More::of(
+        "BATCH AWAIT",
+        Prints::BatchOutcome,
+        &["batch await album-7", "batch await album-7 --wait 5m --json | jq .batch.failed"],
+    )
+    .note(
+        "Prints done or timeout. A batch is done however its tasks have ended: `pinpriq batch \
+         show` tells how many have failed.",
+    ),
 ];

@@ -38,11 +38,12 @@ Exit codes:
   10  await, and put that waits: the task was buried
   11  the same: the task expired
   12  the same: the task was killed
-  13  the same: the time was up before the task had ended
+  13  the same: the time was up before the task or the batch had ended
   14  the same: the task became a dead letter
   15  the same: the task was evicted, to make room for others
   16  the same: the task was moved to another queue
-  17  the same: the task was cancelled";
+  17  the same: the task was cancelled
+  18  the same: the task was skipped, since its batches have ended otherwise";
 
 /// The exit codes of a command that is done or refused.
 pub(super) const DOING: &str = "\

@@ -94,6 +94,15 @@ fn print(printer: &mut StdoutPrinter, asked: &Asked, answer: &Value) -> Result<E
             printer.fields(&fields)?;
             exit_of(outcome)
         }
+        Prints::BatchOutcome => {
+            let Some([outcome, batch]) = answer.elements() else { return Err(unexpected()) };
+            printer.fields(&[shown("outcome", outcome), hidden("batch", batch)])?;
+            match outcome.as_bytes() {
+                Some(b"done") => Ok(Exit::Done),
+                Some(b"timeout") => Ok(Exit::TimedOut),
+                _ => Err(unexpected()),
+            }
+        }
         // Its pages are added up.
         Prints::Changed => Err(unexpected()),
         Prints::Explained if asked.client.json => print_map(printer, answer),
@@ -211,6 +220,7 @@ pub(super) fn exit_of(outcome: &Value) -> Result<Exit, Failure> {
         Some(b"evicted") => Ok(Exit::Evicted),
         Some(b"moved") => Ok(Exit::Moved),
         Some(b"cancelled") => Ok(Exit::Cancelled),
+        Some(b"skipped") => Ok(Exit::Skipped),
         _ => Err(unexpected()),
     }
 }

@@ -94,6 +94,11 @@ fn a_filter_chooses_what_changes() {
 
 #[test]
 fn many_at_once() {
+    converse("many.txt", &[]);
+}
+
+#[test]
+fn tasks_are_followed_together() {
     converse("batches.txt", &[]);
 }
 

@@ -6,7 +6,9 @@ mod worker;
 
 use std::time::Duration;
 
-use pinpriq_client::{Change, Changed, Client, End, Error, Options, Order, Release, State, Words};
+use pinpriq_client::{
+    BatchState, Change, Changed, Client, End, Error, OnlyIf, Options, Order, Release, State, Words,
+};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
@@ -338,6 +340,84 @@ fn history_tells_who_has_tried_a_task() {
         let last = &task.history[1];
         assert!(last.client.is_some() && last.taken_at <= last.ended_at, "{last:?}");
         assert!(last.address.as_ref().unwrap().starts_with("127.0.0.1:"), "{last:?}");
+    });
+}
+
+#[test]
+fn what_waits_for_a_batch_comes_when_it_is_done() {
+    with_server(&[], async |client, _| {
+        let batch = client.batch("one");
+        let filled = batch.fill(|batch| async move {
+            for part in ["a", "b"] {
+                batch.put("parts", part).await?;
+            }
+            let joined = batch.then("joined", "all").only_if(OnlyIf::Acked).await?;
+            let sorry = batch.then("sorry", "no").only_if(OnlyIf::Failed).await?;
+            Ok::<_, Error>((joined.id, sorry.id))
+        });
+        let (joined, sorry) = filled.await.unwrap();
+        let shown = batch.show().await.unwrap();
+        assert_eq!((shown.state, shown.total, shown.waiting), (BatchState::Closed, 2, 2));
+        let waits = client.queue("joined").get(&joined).await.unwrap().unwrap();
+        assert_eq!((waits.state, waits.held, waits.batch), (State::Waiting, false, None));
+        assert_eq!(waits.after, ["one"]);
+
+        let parts = client.queue("parts");
+        for (name, count) in [("one", 2), ("two", 0)] {
+            assert_eq!(parts.bulk(Change::Kill).batch(name).dry().await.unwrap().changed, count);
+        }
+        for _ in 0..2 {
+            let job = parts.take(LONG).await.unwrap().unwrap();
+            assert_eq!(job.batch.as_ref().unwrap(), &"one");
+            job.ack().await.unwrap();
+        }
+        let (is_done, shown) = batch.wait(LONG).await.unwrap();
+        assert!(is_done && shown.done_at >= Some(shown.opened_at), "{shown:?}");
+        assert_eq!((shown.state, shown.acked, shown.failed), (BatchState::Done, 2, 0));
+        let job = client.queue("joined").take(LONG).wait(LONG).await.unwrap().unwrap();
+        assert_eq!((&job.id, &*job.payload), (&joined, &b"all"[..]));
+        assert!(job.after.is_empty());
+        let ended = client.queue("sorry").wait_for(&sorry, LONG).await.unwrap().unwrap();
+        assert_eq!(ended.outcome, "skipped");
+
+        assert!(batch.put("parts", "late").await.unwrap_err().is("WRONGSTATE"));
+        assert!(batch.forget().await.unwrap());
+        assert!(!batch.forget().await.unwrap());
+        assert!(batch.show().await.unwrap_err().is("NOTFOUND"));
+    });
+}
+
+#[test]
+fn a_batch_is_cancelled_by_an_error_or_by_hand() {
+    with_server(&[], async |client, _| {
+        let batch = client.new_batch();
+        let filled = batch.fill(|batch| async move {
+            batch.put("parts", "a").await?;
+            batch.then("after", "clean up").only_if(OnlyIf::Failed).await?;
+            batch.put("parts", "b").after("nowhere").await?;
+            Ok::<_, Error>(())
+        });
+        assert!(filled.await.unwrap_err().is("NOTFOUND"));
+        let (is_done, shown) = batch.wait(LONG).await.unwrap();
+        assert_eq!((is_done, shown.acked, shown.failed), (true, 0, 1));
+        assert!(client.queue("after").take(LONG).wait(LONG).await.unwrap().is_some());
+
+        let batch = client.batch("two").ttl(LONG);
+        batch.open().await.unwrap();
+        assert!(batch.open().await.unwrap_err().is("EXISTS"));
+        let parts = client.queue("parts");
+        parts.put("c").batch("two").await.unwrap();
+        let job = parts.take(LONG).await.unwrap().unwrap();
+        assert_eq!(batch.cancel(Some("the customer left"), Some(LONG)).await.unwrap(), 1);
+        assert!(job.touch().await.unwrap_err().is("CANCELLED"));
+        let (is_done, shown) = batch.wait(Duration::ZERO).await.unwrap();
+        assert_eq!((is_done, shown.state, shown.pending), (false, BatchState::Closed, 1));
+        assert!(batch.forget().await.unwrap_err().is("WRONGSTATE"));
+        assert_eq!(job.fail("stopped", None).await.unwrap(), State::Gone);
+        assert!(batch.wait(LONG).await.unwrap().0);
+        assert_eq!(batch.close().await.unwrap(), 0);
+        assert_eq!(client.batch_names("t").await.unwrap(), ["two"]);
+        assert_eq!(client.batch_names("").await.unwrap().len(), 2);
     });
 }
 

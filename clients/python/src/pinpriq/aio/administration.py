@@ -148,9 +148,13 @@ class AsyncAdministration:
             Repeat.SAFE,
         )
 
-    def tasks(self, *, state: State | None = None, key: Name | None = None) -> AsyncIterator[Task]:
+    def tasks(
+        self, *, state: State | None = None, key: Name | None = None, batch: Name | None = None
+    ) -> AsyncIterator[Task]:
         """Go through all tasks, in the order of their puts."""
-        words = commands.scan(self.name, count=PAGE_MAX, meta=True, state=state, key=key)
+        words = commands.scan(
+            self.name, count=PAGE_MAX, meta=True, state=state, key=key, batch=batch
+        )
         return self.client.pages(words.option("MEMBER", self.member), self._task)
 
     async def leases(

@@ -15,6 +15,7 @@ from ..serialisers import Serialiser, serialiser_named
 from ..spans import Span
 from ..values import text, text_or_none
 from .administration import PAGE_MAX
+from .batches import AsyncBatch
 from .job import AsyncJob
 from .link import AsyncLink
 from .queue import AsyncQueue
@@ -103,6 +104,23 @@ class AsyncClient:
     def schedules(self) -> AsyncSchedules:
         """The schedules of the server."""
         return AsyncSchedules(self)
+
+    def batch(
+        self,
+        name: Name | None = None,
+        *,
+        ttl: Span | None = None,
+        serialiser: str | Serialiser | None = None,
+    ) -> AsyncBatch:
+        """Return a batch: tasks that are followed together. That asks the server nothing.
+
+        As a context manager it opens a new one, for which `ttl` is how long it has to be done.
+        """
+        return AsyncBatch(self, name, ttl=ttl, serialiser=serialiser)
+
+    def batch_names(self, prefix: Name | None = None) -> AsyncIterator[str]:
+        """Go through the names of the batches, in the order of their bytes."""
+        return self.pages(commands.batch_list(prefix=prefix, count=PAGE_MAX), text)
 
     def transaction(self) -> AsyncTransaction:
         """Begin a transaction: commands that are carried out at one moment, all or none."""

@@ -94,6 +94,11 @@ def whole(priority: Any) -> int:
         raise ValueError(f"a priority is a whole number, not {priority!r}") from None
 
 
+def several(names: Name | Sequence[Name]) -> Sequence[Name]:
+    """Return names. A single one, which is a sequence too, counts as one."""
+    return [names] if isinstance(names, str | bytes) else names
+
+
 class Words:
     """Collects the words of a request. Options that are None are left out."""
 
@@ -163,6 +168,11 @@ class Words:
             for pair in values.items():
                 self.add(*pair)
         return self
+
+    def counted(self, name: str, values: Sequence[Name] | None) -> Words:
+        """Add an option whose value is a number and so many names. None at all are left out."""
+        names = several(values or ())
+        return self.add(name, len(names), *names) if names else self
 
     def switch(self, name: str, value: bool) -> Words:
         """Add an option that has no value."""

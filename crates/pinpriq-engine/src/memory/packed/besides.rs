@@ -1,5 +1,6 @@
 //! The fields of a task that only some tasks need, in an allocation of their own.
 
+use pinpriq_proto::batches::After;
 use pinpriq_proto::limits::{UNIQUE_OVERHEAD_BYTES, given_id_bytes};
 use pinpriq_proto::schedule::Scheduled;
 use pinpriq_proto::task::history::{self, History};
@@ -55,6 +56,8 @@ pub(super) struct Rare {
     pub(super) aged: Option<Box<Aged>>,
     /// What has happened while it was taken, if anything has.
     pub(super) under_way: Option<Box<UnderWay>>,
+    /// The batches that it waits for.
+    pub(super) after: Option<Box<After>>,
 }
 
 /// What has happened to a task while it was taken, and what has come of that.
@@ -132,7 +135,8 @@ impl Besides {
         let rare = self.rare.as_ref();
         let is_held = rare.is_some_and(|rare| rare.is_held);
         let aged = rare.and_then(|rare| rare.aged.as_deref()).map_or(Aged::NONE, |aged| *aged);
-        let trace = Trace { delay, counts: self.counts(), is_held, aged, ..Trace::NONE };
+        let after = rare.and_then(|rare| rare.after.as_deref()).cloned();
+        let trace = Trace { delay, counts: self.counts(), is_held, aged, after, ..Trace::NONE };
         let Some(under_way) = rare.and_then(|rare| rare.under_way.as_deref()) else {
             return trace.kept();
         };
@@ -165,6 +169,7 @@ impl Besides {
     pub(super) fn set_trace(&mut self, trace: Trace) {
         let Trace { delay, counts, is_held, aged, .. } = trace;
         let Trace { cancelled, progress_text: text, checkpoint, result, history, .. } = trace;
+        self.set_after(trace.after);
         self.delay = delay;
         self.set_counts(counts);
         self.set_held(is_held);
@@ -172,6 +177,13 @@ impl Besides {
         let under_way = UnderWay { cancelled, text, checkpoint, result, history };
         if !under_way.is_nothing() || self.rare.is_some() {
             self.change_under_way(|it| *it = under_way);
+        }
+    }
+
+    pub(super) fn set_after(&mut self, after: Option<After>) {
+        if after.is_some() || self.rare.is_some() {
+            self.rare.get_or_insert_default().after = after.map(Box::new);
+            self.tidy();
         }
     }
 
@@ -246,6 +258,7 @@ impl Rare {
         let Self { reason, origin, scheduled, unique, counts, is_held, aged, under_way, .. } = self;
         let is_first = origin.is_none() && scheduled.is_none() && unique.is_none();
         is_first
+            && self.after.is_none()
             && under_way.is_none()
             && reason.is_none()
             && counts.are_none()
@@ -277,7 +290,8 @@ impl Rare {
         let unique = self.unique.as_ref().map_or(0, |key| key.len() + UNIQUE_OVERHEAD_BYTES);
         let extras = if shares { 0 } else { self.extras_bytes() };
         let under_way = self.under_way.as_ref().map_or(0, |it| it.bytes());
-        under_way + reason + origin + scheduled + unique + extras
+        let after = self.after.as_ref().map_or(0, |after| after.bytes());
+        under_way + reason + origin + scheduled + unique + extras + after
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Where that is kept is in `besides.rs`. What it means is not known here.
 
+use pinpriq_proto::batches::After;
 use pinpriq_proto::schedule::Scheduled;
 use pinpriq_proto::task::history::History;
 use pinpriq_proto::task::{Aged, Bytes, Cancelled, Counts, Origin, Retries};
@@ -149,6 +150,18 @@ impl Task {
     pub(crate) fn set_delay(&mut self, delay: Span) {
         if self.besides.is_some() || !delay.is_zero() {
             self.besides_mut().delay = delay;
+        }
+    }
+
+    /// The batches that it waits for.
+    #[inline]
+    pub(crate) fn after(&self) -> Option<&After> {
+        self.rare()?.after.as_deref()
+    }
+
+    pub(crate) fn set_after(&mut self, after: Option<After>) {
+        if after.is_some() || self.after().is_some() {
+            self.besides_mut().set_after(after);
         }
     }
 

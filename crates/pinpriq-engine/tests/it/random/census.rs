@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use pinpriq_engine::{Applied, transition_listing};
 use pinpriq_proto::change::RecordKey;
 use pinpriq_proto::command::{
-    Bulk, BulkChange, Command, Deed, Filter, Held, HeldBy, Put, QueueCommand, QueueName, Wait,
+    BatchCommand, Bulk, BulkChange, Command, Deed, Filter, Held, HeldBy, Put, QueueCommand,
+    QueueName, Wait,
 };
 use pinpriq_proto::details::DetailKind;
 use pinpriq_proto::fanout::MemberCommand;
@@ -50,11 +51,12 @@ pub(super) struct Census {
 }
 
 /// Every kind of command. Each must have been carried out.
-const KINDS: [(&str, &[&str]); 4] = [
+const KINDS: [(&str, &[&str]); 5] = [
     ("Command", Command::KINDS),
     ("Queue", QueueCommand::KINDS),
     ("Member", MemberCommand::KINDS),
     ("Schedule", ScheduleCommand::KINDS),
+    ("Batch", BatchCommand::KINDS),
 ];
 
 /// Commands that must have been refused for lack of room.
@@ -671,7 +673,8 @@ impl Census {
             }
         }
         for request in ["put", "await"] {
-            let outcomes = ["acked", "buried", "expired", "killed", "dead", "moved", "timeout"];
+            let common = ["acked", "buried", "expired", "killed", "dead", "moved", "timeout"];
+            let outcomes = common.into_iter().chain(["skipped"]);
             for outcome in outcomes {
                 if !self.outcomes.contains_key(&(request, outcome)) {
                     missing.push(format!("{request} {outcome}"));
@@ -746,6 +749,7 @@ fn kinds_of(command: &Command<'_>) -> impl Iterator<Item = (&'static str, &'stat
         Command::Queue(it) => Some((1, it.kind())),
         Command::Member(it) => Some((2, it.kind())),
         Command::Schedule(it) => Some((3, it.kind())),
+        Command::Batch(it) => Some((4, it.kind())),
         _ => None,
     };
     let kinds = [Some((0, command.kind())), within];

@@ -1,6 +1,7 @@
 //! Chooses commands, with few queues, keys, ids and priorities, and short spans, so that they
 //! collide.
 
+mod batches;
 mod carrying;
 mod kinds;
 mod lanes;
@@ -9,8 +10,9 @@ mod terms;
 mod tubes;
 
 use pinpriq_proto::command::{
-    Amendment, Assign, Bulk, BulkChange, Command, Delay, Done, End, Held, HeldBy, Order, Peek, Put,
-    QueueCommand, QueueName, Selection, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Amendment, Assign, BatchCommand, Bulk, BulkChange, Command, Delay, Done, End, Held, HeldBy,
+    Order, Peek, Put, QueueCommand, QueueName, Selection, Step, Take, TakeMode, TimeToLive,
+    Transfer, Update, Wait,
 };
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::{NARROW_PAYLOAD_BYTES_MAX, WITHIN_NAMES_MAX};
@@ -29,6 +31,7 @@ use pinpriq_proto::unique::{OnDuplicate, Unique};
 use pinpriq_testing::model::{Home, Model};
 
 use super::dice::Dice;
+pub(super) use batches::BATCHES;
 use kinds::About;
 use lanes::{known_member, place_of};
 pub(super) use schedules::SCHEDULES;
@@ -49,6 +52,8 @@ pub(super) struct Memory {
     pub(super) fans_out: bool,
     /// Whether this run is mostly about turns, and limits of keys and shares.
     pub(super) takes_turns: bool,
+    /// Whether many tasks of this run are in batches, or wait for some.
+    pub(super) follows_batches: bool,
     /// Whether all tasks together have little room in this run.
     pub(super) has_little_room: bool,
     pub(super) receipts: Vec<Issued>,
@@ -130,7 +135,12 @@ impl<'a> Chooser<'a> {
             20..=22 => Command::Numbered { number: self.number(), deed: self.deed() },
             23 => Command::Tubes(None),
             1..=3 => Command::Leases(Leases { queue: None, ..self.leases() }),
-            4..=5 => Command::Queue(QueueCommand::Stats(None)),
+            4 => Command::Queue(QueueCommand::Stats(None)),
+            5 => Command::Batch(BatchCommand::List(NamesPage {
+                prefix: b"",
+                after: self.dice.once_in(2).then(|| self.queue()),
+                count: 1,
+            })),
             6..=7 => Command::Queue(QueueCommand::List(NamesPage {
                 prefix: self.dice.pick(&[b"".as_slice(), b"a", b"ab", b"b"]),
                 after: self.dice.once_in(2).then(|| self.queue()),
@@ -504,7 +514,7 @@ impl<'a> Chooser<'a> {
         let ttr = self.dice.once_in(4).then(|| self.span());
         let terms = self.with_extras(Terms::of(key, ttr));
         let wait = self.dice.once_in(4).then(|| self.wait());
-        Put {
+        let put = Put {
             queue,
             payload,
             priority: self.priority(),
@@ -518,7 +528,9 @@ impl<'a> Chooser<'a> {
             wait,
             unique: self.dice.once_in(4).then(|| self.unique(queue)),
             result: wait.is_some() && self.dice.once_in(2),
-        }
+            bonds: None,
+        };
+        self.with_bonds(put)
     }
 
     /// What a task did cost.
@@ -588,6 +600,7 @@ impl<'a> Chooser<'a> {
             count: self.page(),
             state: self.dice.once_in(3).then(|| self.dice.pick(&StateKind::ALL)),
             key: self.dice.pick(&[None, None, Some(b"".as_slice()), Some(b"k"), Some(&LONG_NAME)]),
+            batch: self.batch_meant(),
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use pinpriq_engine::{Applied, Engine};
 use pinpriq_proto::change::Header;
-use pinpriq_proto::command::{Command, QueueCommand};
+use pinpriq_proto::command::{BatchCommand, Command, QueueCommand};
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::named_limits::LimitCommand;
@@ -87,6 +87,9 @@ impl<'a> Runner<'a> {
             queue_linger: Span::from_ms(dice.pick(&[0, 50, 600_000])),
             lingering_queues_max: dice.pick(&[0, 1, 3, 100]),
             topic_lanes_max: dice.pick(&[2, 10_000, 10_000]),
+            batches_max: dice.pick(&[0, 1, 2, 2, 100_000, 100_000]),
+            batch_retain: Span::from_ms(dice.pick(&[3, 50, 3_600_000])),
+            batch_abandon: Span::from_ms(dice.pick(&[20, 200, 86_400_000])),
             ..Limits::default()
         };
         let now = Timestamp::from_ms(dice.pick(&[1, 1_700_000_000_000]));
@@ -108,6 +111,7 @@ impl<'a> Runner<'a> {
             memory: Memory {
                 fans_out: dice.once_in(2),
                 takes_turns: dice.once_in(2),
+                follows_batches: dice.once_in(2),
                 has_little_room: limits.bytes_max < u64::MAX,
                 ..Memory::default()
             },
@@ -369,6 +373,13 @@ impl<'a> Runner<'a> {
         for name in limits.collect::<Vec<_>>() {
             let drop = Command::Limit(LimitCommand::Drop(Vec::leak(name)));
             self.apply(now, OBSERVER, &drop);
+        }
+        // None of them has tasks any more.
+        let batches = self.model.batches.values().map(|batch| batch.record.name.to_vec());
+        for name in batches.collect::<Vec<_>>() {
+            let name: &'static [u8] = Vec::leak(name);
+            self.apply(now, OBSERVER, &Command::Batch(BatchCommand::Close(name)));
+            self.apply(now, OBSERVER, &Command::Batch(BatchCommand::Drop(name)));
         }
         self.compare_state(true);
         self.store.collect(&mut self.engine);

@@ -1,5 +1,6 @@
 //! Formats the outputs of the engine in the words of a script.
 
+mod batches;
 mod carrying;
 
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use pinpriq_proto::details::{Detail, DetailKind};
 use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::looking::{Ending, Eta, Explanation, LeasePlace, LeaseShown, Reason};
 use pinpriq_proto::named_limits::{LimitRules, LimitShown};
-use pinpriq_proto::reply::{Output, Refusal, Reply, TubeShown};
+use pinpriq_proto::reply::{Output, Refusal, Reply, TubeShown, TubesShown};
 use pinpriq_proto::schedule::{Recurrence, ShownSchedule};
 use pinpriq_proto::settings::{AfterAck, Ids, Paused, Settings, Shown};
 use pinpriq_proto::shares::{Own, ShareRules, ShareShown};
@@ -97,15 +98,7 @@ impl Names {
             Reply::PutOutcome(id, outcome) => format!("{id} {}", outcome.word()),
             Reply::Tasks { tasks, .. } | Reply::Shown(tasks) => self.tasks(tasks),
             Reply::DeadlineSoon => "deadline soon".to_owned(),
-            Reply::Tubes(shown) => {
-                let tubes: Vec<String> = shown.tubes.iter().map(tube).collect();
-                let (put, timeouts) = (shown.put, shown.timeouts);
-                let waiting = match shown.reserves {
-                    0 => String::new(),
-                    count => format!(", {count} reserves"),
-                };
-                format!("put {put}, timed out {timeouts}{waiting}: {}", tubes.join("; "))
-            }
+            Reply::Tubes(shown) => tubes(shown),
             Reply::Ended(ending) => format!("null: {}", ended(ending)),
             Reply::Task(Some(task)) => whole(task),
             Reply::Explained(explanation) => self.explanation(explanation),
@@ -150,6 +143,8 @@ impl Names {
             Reply::Members(members) => members.iter().map(member).collect::<Vec<_>>().join("; "),
             Reply::Schedule(shown) => schedule(shown),
             Reply::Limit(shown) => limit(shown),
+            Reply::Batch(shown) => batches::batch(shown),
+            Reply::BatchAwaited(shown) => batches::awaited(shown),
             Reply::Transaction(replies) => {
                 let replies: Vec<String> = replies.iter().map(|reply| self.reply(reply)).collect();
                 format!("({})", replies.join("; "))
@@ -220,6 +215,9 @@ impl Names {
             let code = reason.code();
             parts.push(match reason {
                 Reason::Held => "held".to_owned(),
+                Reason::After { batch, pending } => {
+                    format!("{code} {} {pending} pending", quoted(batch))
+                }
                 Reason::Delayed { until } => format!("{code} until {}", until.ms()),
                 Reason::Taken { client, since, until, progress } => {
                     let holder = self.holder(*client, *since, *until);
@@ -354,7 +352,7 @@ fn whole(task: &TaskRecord) -> String {
     match &task.progress.state {
         State::Waiting { ready_at } => match ready_at {
             Some(at) => _ = write!(text, ", ready at {}", at.ms()),
-            None => text.push_str(", held"),
+            None => text.push_str(&batches::held(task.progress.after())),
         },
         State::Taken(lease) => {
             let until = lease.deadline.map_or_else(
@@ -376,6 +374,13 @@ fn whole(task: &TaskRecord) -> String {
     if let Some(reason) = &task.progress.reason {
         let _ = write!(text, ", because {}", quoted(reason));
     }
+    text.push_str(&past(task));
+    text
+}
+
+/// Formats how a task has come to be where it is, and the batch in which it is pending.
+fn past(task: &TaskRecord) -> String {
+    let mut text = String::new();
     if let Some(origin) = task.origin() {
         let (queue, id, put_at) = (quoted(&origin.queue), &origin.id, origin.put_at.ms());
         let (attempts, failures, at) = (origin.attempts, origin.failures, origin.at.ms());
@@ -384,6 +389,9 @@ fn whole(task: &TaskRecord) -> String {
     }
     if let Some(key) = task.unique() {
         let _ = write!(text, ", unique as {}", quoted(key));
+    }
+    if let Some(name) = task.batch() {
+        let _ = write!(text, ", in batch {}", quoted(name));
     }
     if let Some(scheduled) = task.scheduled() {
         let name = quoted(&scheduled.schedule);
@@ -454,8 +462,10 @@ pub(super) fn change(change: &Change) -> String {
             Detail::Limit(record) => {
                 format!("limit {}: {}", quoted(&record.name), limit_rules(record.rules))
             }
+            Detail::Batch(record) => batches::change(record),
         },
         Change::DetailGone(DetailKind::Limit, _) => "a limit is gone".to_owned(),
+        Change::DetailGone(DetailKind::Batch, _) => "a batch is gone".to_owned(),
         Change::DetailGone(DetailKind::Window, number) => {
             format!("the window of task {number} is gone")
         }
@@ -652,6 +662,7 @@ fn figures(figures: &Figures) -> String {
         ("evicted", counters.evicted),
         ("moved", counters.moved),
         ("cancelled", counters.cancelled),
+        ("skipped", counters.skipped),
     ];
     for (name, count) in others.into_iter().filter(|(_, count)| *count > 0) {
         let _ = write!(text, "{name} {count} + ");
@@ -689,6 +700,16 @@ fn figures(figures: &Figures) -> String {
         let _ = write!(text, ", missed {missed}");
     }
     text
+}
+
+fn tubes(shown: &TubesShown) -> String {
+    let tubes: Vec<String> = shown.tubes.iter().map(tube).collect();
+    let (put, timeouts) = (shown.put, shown.timeouts);
+    let waiting = match shown.reserves {
+        0 => String::new(),
+        count => format!(", {count} reserves"),
+    };
+    format!("put {put}, timed out {timeouts}{waiting}: {}", tubes.join("; "))
 }
 
 fn tube(tube: &TubeShown) -> String {

@@ -117,6 +117,9 @@ impl Words {
             queue_linger: self.option("LINGER", Self::span).unwrap_or(usual.queue_linger),
             unique_max: self.option("UNIQUE", Self::number).unwrap_or(usual.unique_max),
             endings_max: self.option("REMEMBER", size).unwrap_or(usual.endings_max),
+            batches_max: self.option("BATCHES", size).unwrap_or(usual.batches_max),
+            batch_retain: self.option("RETAIN", Self::span).unwrap_or(usual.batch_retain),
+            batch_abandon: self.option("ABANDON", Self::span).unwrap_or(usual.batch_abandon),
             topic_lanes_max: usual.topic_lanes_max,
             lingering_queues_max: self.option("KEPT", size).unwrap_or(usual.lingering_queues_max),
         }
@@ -277,9 +280,12 @@ impl Words {
         command
     }
 
-    /// Writes `AFTER` and a place as a cursor.
+    /// Writes `AFTER` and a place as a cursor. For a put it means something else.
     fn place(&mut self) {
         let first = self.peek();
+        if first == "PUT" {
+            return;
+        }
         let cursor = self.option("AFTER", |words| match first.as_str() {
             "SCAN" => words.text(),
             // The name of the queue and a seq, with the number of the lane between them if it is

@@ -39,6 +39,7 @@ pub(super) fn tables() -> String {
             }
             FieldKind::Truth => "truth",
             FieldKind::Attempts => "attempts",
+            FieldKind::Names => "names",
             _ => "text",
         };
         let _ = writeln!(text, "  {{ name: \"{}\", kind: \"{kind}\" }},", field.name);

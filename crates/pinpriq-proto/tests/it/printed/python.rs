@@ -312,6 +312,7 @@ fn value(option: &Opt) -> (String, &'static str, &'static str) {
         OptionKind::Two("low high") => (maybe("tuple[int, int]"), "None", "two"),
         OptionKind::Two(_) => (maybe("tuple[Name, Name]"), "None", "two"),
         OptionKind::Headers => (maybe("Mapping[str, Name]"), "None", "headers"),
+        OptionKind::Names => (maybe("Sequence[Name]"), "None", "counted"),
         OptionKind::Bytes("payload") => (maybe("bytes"), "None", "option"),
         OptionKind::Bytes("text" | "pattern") if option.word == "REASON" => {
             (maybe("str"), "None", "reason")
@@ -457,5 +458,6 @@ fn task_field(field: &Task) -> (&'static str, &'static str) {
         (FieldKind::Truth, _) => ("bool", "False"),
         (FieldKind::Headers, _) => ("dict[str, str]", "field(default_factory=dict)"),
         (FieldKind::Attempts, _) => ("tuple[Attempt, ...]", "()"),
+        (FieldKind::Names, _) => ("tuple[str, ...]", "()"),
     }
 }

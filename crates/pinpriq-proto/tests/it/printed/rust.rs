@@ -48,7 +48,9 @@ pub(super) fn task() -> String {
         let (_, read) = reading(field);
         let must = match field.kind {
             // A server that knows none tells none.
-            FieldKind::Headers | FieldKind::Truth | FieldKind::Attempts => ".unwrap_or_default()",
+            FieldKind::Headers | FieldKind::Truth | FieldKind::Attempts | FieldKind::Names => {
+                ".unwrap_or_default()"
+            }
             _ if field.always => "?",
             _ => "",
         };
@@ -73,5 +75,6 @@ fn reading(field: &Field) -> (&'static str, &'static str) {
         (_, FieldKind::Truth) => ("bool", "truth"),
         (_, FieldKind::Headers) => ("BTreeMap<String, Name>", "headers"),
         (_, FieldKind::Attempts) => ("Vec<Attempt>", "attempts"),
+        (_, FieldKind::Names) => ("Vec<Name>", "names"),
     }
 }

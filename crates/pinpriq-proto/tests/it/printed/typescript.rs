@@ -322,6 +322,7 @@ fn kind(option: &Opt) -> String {
         OptionKind::Two("low high") => "readonly [number, number]".to_owned(),
         OptionKind::Two(_) => "readonly [string, string]".to_owned(),
         OptionKind::Headers => "Headers".to_owned(),
+        OptionKind::Names => "readonly string[]".to_owned(),
         OptionKind::Bytes("key" | "payload" | "share") => "Word".to_owned(),
         OptionKind::Bytes(_) => "string".to_owned(),
     }
@@ -338,6 +339,7 @@ fn method(option: &Opt) -> &'static str {
         OptionKind::Pairs => "pairs",
         OptionKind::Two(_) => "two",
         OptionKind::Headers => "headers",
+        OptionKind::Names => "counted",
         OptionKind::Bytes("text" | "pattern") if option.word == "REASON" => "reason",
         OptionKind::Words(_) | OptionKind::Bytes(_) => "option",
     }
@@ -418,8 +420,8 @@ fn fields(setting: &'static Setting) -> Vec<Property> {
 const META_BEGIN: &str = r#"// What the server tells about a task besides its payload. Printed from
 // the server's table of fields by `cargo test -p pinpriq-proto printed`.
 import {
-  type Attempt, attemptsOf, isYes, numberOf, numberOrNull, type Origin, originOf, ownNumber,
-  type ReplyMap, type State, textOf, textOrNull, textsOf,
+  type Attempt, attemptsOf, isYes, namesOf, numberOf, numberOrNull, type Origin, originOf,
+  ownNumber, type ReplyMap, type State, textOf, textOrNull, textsOf,
 } from "./replies.js";
 
 /** What the server knows about a task. Moments are Unix milliseconds. */
@@ -472,6 +474,7 @@ fn meta_field(field: &Task) -> (&'static str, &'static str) {
         FieldKind::Truth => ("boolean", "isYes(!)"),
         FieldKind::Headers => ("Readonly<Record<string, string>>", "textsOf(!)"),
         FieldKind::Attempts => ("readonly Attempt[]", "attemptsOf(!)"),
+        FieldKind::Names => ("readonly string[]", "namesOf(!)"),
         FieldKind::Bytes
         | FieldKind::Id
         | FieldKind::Payload

@@ -362,7 +362,7 @@ async fn answer(
     let mut values = Values::of_query(head.uri.query())?;
     let headers = headers_of(&head.headers)?;
     let once = head.headers.get(IDEMPOTENCY_KEY).map(|key| key.as_bytes().to_vec());
-    if route.does == Does::Own(Own::Batch) {
+    if route.does == Does::Own(Own::Lines) {
         body::check_lines(&head.headers)?;
         let request = Request { route, names, values, payload: None, once: None, headers };
         return batch::answer(api, asker, request, body).await;

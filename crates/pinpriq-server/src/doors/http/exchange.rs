@@ -12,8 +12,14 @@ use pinpriq_proto::reply::Reply;
 use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::Opt;
 use pinpriq_proto::request::table::TABLE;
+use pinpriq_proto::request::table::places::place_of_sub;
 
 use super::problem::Problem;
+
+/// The steps of transactions whose replies alone do not say how they are written, by their places
+/// in the table.
+const BATCH_CLOSE: usize = place_of_sub("BATCH", "CLOSE");
+const BATCH_DROP: usize = place_of_sub("BATCH", "DROP");
 
 /// A command with its words and options.
 #[derive(Debug, Default)]
@@ -78,6 +84,15 @@ impl Asked {
     pub(crate) fn option(&mut self, option: Opt, value: Option<Vec<u8>>) {
         let place = TABLE[self.entry].options.iter().position(|known| *known == option);
         self.options.extend(place.zip(value));
+    }
+
+    /// Returns how its answer is written as a step of a transaction.
+    const fn form_as_step(&self) -> Form {
+        match self.entry {
+            BATCH_CLOSE => Form::Pending,
+            BATCH_DROP => Form::Nothing,
+            _ => Form::Multi,
+        }
     }
 }
 
@@ -150,6 +165,8 @@ pub(crate) struct Exchange {
     pub(crate) questions: RefCell<VecDeque<Question>>,
     /// How many questions the door has received.
     received: Cell<usize>,
+    /// How the answers to the steps of a transaction are written.
+    steps: RefCell<Vec<Form>>,
     head: RefCell<Option<Head>>,
     /// The replies, where handlers want them as they are.
     replies: RefCell<Vec<Result<Reply, Problem>>>,
@@ -163,6 +180,7 @@ impl Default for Exchange {
             form: Cell::new(Form::Nothing),
             questions: RefCell::default(),
             received: Cell::default(),
+            steps: RefCell::default(),
             head: RefCell::default(),
             replies: RefCell::default(),
             refused: RefCell::default(),
@@ -177,7 +195,21 @@ impl Exchange {
         self.received.set(0);
         self.head.take();
         self.questions.take();
+        self.steps.take();
         self.take_replies();
+    }
+
+    /// Notes the questions of the visit.
+    pub(super) fn note_questions(&self, all: Vec<Question>) {
+        if let [Question::Multi(steps)] = &all[..] {
+            self.steps.replace(steps.iter().map(Asked::form_as_step).collect());
+        }
+        self.questions.borrow_mut().extend(all);
+    }
+
+    /// Returns how the answer to a step of a transaction is written, by its place.
+    pub(super) fn form_of_step(&self, place: usize) -> Form {
+        self.steps.borrow().get(place).copied().unwrap_or(Form::Multi)
     }
 
     /// Notes that the door has received one more question.

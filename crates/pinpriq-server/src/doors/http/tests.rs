@@ -84,7 +84,7 @@ fn body_of(route: &Route) -> String {
         (Body::Payload, _) => "a new payload".to_owned(),
         (Body::Lines, _) => "JSON lines".to_owned(),
         (Body::Json, Does::Own(Own::Multi)) => "`commands`".to_owned(),
-        (Body::Json, Does::Own(_)) => "settings".to_owned(),
+        (Body::Json, Does::Own(own)) if !own.asks_as_a_command() => "settings".to_owned(),
         (Body::Json, _) if fields.is_empty() => "options".to_owned(),
         (Body::Json, _) => format!("{}, options", fields.join(", ")),
     }
@@ -97,6 +97,8 @@ const fn answer_of(route: &Route) -> &'static str {
         (Does::Own(Own::Topics), _) => "`{cursor, topics}`",
         (Does::Own(Own::Schedules), _) => "`{cursor, schedules}`",
         (Does::Own(Own::Limits), _) => "`{cursor, limits}`",
+        (Does::Own(Own::Batches), _) => "`{cursor, batches}`",
+        (Does::Own(Own::OpenBatch), _) => "201 the batch",
         (Does::Own(Own::Queue | Own::SetQueue), _) => "`{name, settings, stats}`",
         (Does::Own(Own::CreateQueue), _) => "201 `{name, settings, stats}`",
         (Does::Own(Own::Server), _) => {
@@ -124,6 +126,9 @@ const fn answer_of(route: &Route) -> &'static str {
         (_, Form::Members) => "`{members}`",
         (_, Form::Schedule) => "the schedule",
         (_, Form::Limit) => "the limit",
+        (_, Form::Batch) => "the batch",
+        (_, Form::BatchOutcome) => "`{outcome, batch}`",
+        (_, Form::Pending) => "`{pending}`",
         (_, Form::Next) => "`{next_at}`",
         (_, Form::Fired) => "`{id}`",
         (_, Form::Joined) => "`{incarnation}`",

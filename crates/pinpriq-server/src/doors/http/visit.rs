@@ -228,7 +228,7 @@ pub(crate) async fn carry_out(
     let mut coming = match questions {
         Questions::All(all) => {
             let tokens = vec![0; all.len()];
-            exchange.questions.borrow_mut().extend(all);
+            exchange.note_questions(all);
             client.take_over(&tokens);
             None
         }

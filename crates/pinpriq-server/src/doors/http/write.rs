@@ -9,6 +9,7 @@ mod task;
 
 use std::num::NonZeroU64;
 
+use pinpriq_proto::batches::BatchState;
 use pinpriq_proto::fields::told::{Holder, MEMBER};
 use pinpriq_proto::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::task::{StateKind, TaskId, TaskRecord};
@@ -22,7 +23,9 @@ use crate::clients::contacts::Contacts;
 use crate::doors::json::{Object, object};
 use pinpriq_proto::request::form::Form;
 
-pub(crate) use self::queue::{connections, facts, figure_of, figures, limit, schedule, settings};
+pub(crate) use self::queue::{
+    batch, connections, facts, figure_of, figures, limit, schedule, settings,
+};
 
 /// How much of an output is written, and how much may be.
 pub(super) struct Extent<'p> {
@@ -196,25 +199,27 @@ fn whole(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
         Reply::Transaction(replies) if with.form() == Form::Atomic => {
             with.exchange.ok();
             for reply in replies {
-                part(out, reply, with);
+                part(out, reply, Form::Line, with);
                 out.push(b'\n');
             }
         }
         Reply::Transaction(replies) => {
             with.exchange.ok();
             object(out, |it| {
-                it.array("answers", replies, |out, reply| part(out, reply, with));
+                it.array("answers", replies.iter().enumerate(), |out, (place, reply)| {
+                    part(out, reply, with.exchange.form_of_step(place), with);
+                });
             });
         }
         reply => {
             with.exchange.ok();
-            part(out, reply, with);
+            part(out, reply, with.form(), with);
         }
     }
 }
 
-/// Appends a reply as a value, without a head.
-fn part(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
+/// Appends a reply as a value in this form, without a head.
+fn part(out: &mut Vec<u8>, reply: &Reply, form: Form, with: &With<'_>) {
     match reply {
         Reply::Done | Reply::Ended(_) => out.extend_from_slice(b"null"),
         Reply::Put(_)
@@ -228,11 +233,13 @@ fn part(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
         },
         Reply::State(state) => only(out, "state", letter_of(*state)),
         Reply::Deadline(at) => {
-            let name = if with.form() == Form::Next { "next_at" } else { "deadline" };
+            let name = if form == Form::Next { "next_at" } else { "deadline" };
             object(out, |it| {
                 it.moment(name, *at);
             });
         }
+        Reply::Count(_) if form == Form::Nothing => out.extend_from_slice(b"null"),
+        Reply::Count(count) if form == Form::Pending => only(out, "pending", *count),
         Reply::Count(count) => only(out, "count", *count),
         Reply::Bulked { next, looked, changed } => object(out, |it| {
             it.set("cursor", next.map_or(0, NonZeroU64::get).to_string());
@@ -248,6 +255,12 @@ fn part(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
         Reply::Figures(figures) => queue::figures(out, figures, false),
         Reply::Schedule(shown) => schedule(out, shown),
         Reply::Limit(shown) => limit(out, shown),
+        Reply::Batch(shown) => batch(out, shown),
+        Reply::BatchAwaited(shown) => object(out, |it| {
+            let is_done = shown.state == BatchState::Done;
+            it.set("outcome", if is_done { "done" } else { "timeout" });
+            it.member("batch", |out| batch(out, shown));
+        }),
         Reply::Tasks { .. }
         | Reply::Shown(_)
         | Reply::Scanned { .. }

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::fields::TASK;
-use pinpriq_proto::fields::told::{Holder, LIMIT, MEMBER, SCHEDULE};
+use pinpriq_proto::fields::told::{BATCH, Holder, LIMIT, MEMBER, SCHEDULE};
 use pinpriq_proto::reply::{Outcome, Output, Refusal, Reply};
 use pinpriq_proto::settings::{Paused, Settings, Shown as Setting};
 use pinpriq_proto::stats::Figures;
@@ -176,6 +176,12 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
         Reply::Joined(incarnation) => whole(writer, *incarnation),
         Reply::Schedule(shown) => write_fields(writer, &SCHEDULE, (&**shown, &Holder::default())),
         Reply::Limit(shown) => write_fields(writer, &LIMIT, (&**shown, &Holder::default())),
+        Reply::Batch(shown) => write_fields(writer, &BATCH, (&**shown, &Holder::default())),
+        Reply::BatchAwaited(shown) => {
+            writer.array(2);
+            writer.bulk(shown.outcome().as_bytes());
+            write_fields(writer, &BATCH, (&**shown, &Holder::default()));
+        }
         Reply::Transaction(replies) => {
             writer.array(replies.len());
             for reply in replies {

@@ -1,8 +1,8 @@
 //! Where the names are in a request that decide which node of a cluster has to carry it out. Redis
 //! calls them keys, and its cluster clients look for them.
 //!
-//! They are the names of queues, topics and schedules. The table of commands marks them; nothing
-//! here knows a single command.
+//! They are the names of queues, topics, schedules and batches. The table of commands marks them,
+//! apart from the batches that a put names. Nothing here knows another command.
 
 use pinpriq_proto::named_limits::used;
 use pinpriq_proto::request::fault::Fault;
@@ -96,6 +96,10 @@ pub(crate) fn keys_of<'a>(given: &'a [&'a [u8]]) -> Result<Vec<&'a [u8]>, Fault>
         rest = others;
     }
     keys.extend(parts.done.iter().map(|done| done.queue));
+    if spec.options.contains(&options::AFTER) {
+        keys.extend(parts.option(options::BATCH));
+        keys.extend(parts.after_words);
+    }
     if keys.is_empty() {
         return Err(Fault::err("The command has no key arguments"));
     }
@@ -134,7 +138,7 @@ mod tests {
 
     #[test]
     fn what_names_a_queue_is_marked_in_the_table() {
-        let names = ["queue", "topic", "schedule", "limit", "from", "to"];
+        let names = ["queue", "topic", "schedule", "limit", "batch", "from", "to"];
         for spec in TABLE {
             let mut keys_have_ended = false;
             for word in spec.words {

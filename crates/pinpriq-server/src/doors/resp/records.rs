@@ -24,7 +24,7 @@ use pinpriq_proto::unique::WindowRecord;
 use serde::Serialize;
 
 pub(super) use self::reading::{Record, record};
-use crate::doors::json::{Object, object};
+use crate::doors::json::{Object, item, object};
 use crate::figures::stats::{paused_until, paused_word};
 use crate::plain::plain;
 
@@ -116,6 +116,9 @@ fn put_value(it: &mut Object<'_>, name: &str, value: Value<'_>) {
         Value::Truth(truth) => _ = it.set(name, truth),
         Value::Span(span) => _ = it.set(name, span.ms()),
         Value::Headers(headers) => _ = it.headers(name, headers),
+        Value::Names(names) => {
+            it.array(name, names, |out, name| item(out, name));
+        }
         Value::Attempts(attempts) => {
             it.array(name, attempts, |out, attempt| object(out, |it| put_attempt(it, attempt)));
         }

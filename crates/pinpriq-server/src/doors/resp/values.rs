@@ -56,6 +56,12 @@ pub(super) fn value(writer: &mut Writer<'_>, value: Value<'_>) {
         Value::None => writer.bulk(b"none"),
         Value::Truth(truth) => writer.bulk(if truth { b"yes" } else { b"no" }),
         Value::Rate(rate) => writer.bulk(rate.to_string().as_bytes()),
+        Value::Names(names) => {
+            writer.array(names.len());
+            for name in names {
+                writer.bulk(name);
+            }
+        }
         Value::Attempts(attempts) => {
             writer.array(attempts.len());
             for attempt in attempts {

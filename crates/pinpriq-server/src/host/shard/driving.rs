@@ -46,6 +46,10 @@ impl Shard {
             let state = &mut *self.state.borrow_mut();
             self.tell_witness(now, state, || Asked::Timeout);
             state.durable.handle_timeout(now);
+            for batch in state.durable.take_given_up() {
+                let batch = batch.escape_ascii();
+                tracing::warn!(%batch, "a batch was given up: it was not done in time");
+            }
         }
         self.turn();
     }

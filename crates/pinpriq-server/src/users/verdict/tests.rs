@@ -2,10 +2,11 @@
 //! rights may do. `wherever` stands for a right on all that only the engine knows.
 
 use crate::users::Rule;
+use pinpriq_proto::batches::{Bonds, GivenAfter, OnlyIf};
 use pinpriq_proto::change::ScheduleRecord;
 use pinpriq_proto::command::{
-    Ack, Amendment, Assign, Bulk, BulkChange, Bury, Delay, Fail, Peek, QueueName, Release,
-    Selection, Sides, Take, TakeMode, TimeToLive, Touch, Transfer, Update, Wait,
+    Ack, Amendment, Assign, BatchCommand, Bulk, BulkChange, Bury, Delay, Fail, Peek, QueueName,
+    Release, Selection, Sides, Take, TakeMode, TimeToLive, Touch, Transfer, Update, Wait,
 };
 use pinpriq_proto::command::{Command, Done, Held, HeldBy, Put, QueueCommand, Share, Step};
 use pinpriq_proto::export::Import;
@@ -40,7 +41,11 @@ const PUT: Put<'static> = Put {
     wait: None,
     unique: None,
     result: false,
+    bonds: None,
 };
+/// In the batch `c`, and after the batch `d`.
+const BONDS: Bonds<'static> =
+    Bonds { batch: Some(b"c"), after: Some(GivenAfter { names: b"\x01d", only_if: OnlyIf::Done }) };
 const TAKE: Take<'static> = Take {
     queues: &[b"q", b"p"],
     member: None,
@@ -74,6 +79,9 @@ fn table() -> Vec<(Command<'static>, &'static str)> {
     let waiting = Put { wait: Some(Wait::Forever), ..PUT };
     let mut table = vec![
         (Command::Put(PUT), "put:q"),
+        (Command::Put(Put { bonds: Some(BONDS), ..PUT }), "put:q put:c look:d"),
+        (Command::Batch(BatchCommand::Open { name: b"c", ttl: None }), "put:c"),
+        (Command::Batch(BatchCommand::Close(b"c")), "put:c"),
         (Command::Put(waiting), "put:q look:q"),
         (Command::PutInLine { put: PUT, room: Span::ZERO }, "put:q"),
         (Command::Take(TAKE), "take:q take:p"),
@@ -146,7 +154,17 @@ fn looking() -> Vec<(Command<'static>, &'static str)> {
         (Command::Peek(peek), "look:topic"),
         (Command::Get { queue: Q, id: b"1" }, "look:q"),
         (Command::Explain { queue: Q, id: None }, "look:q"),
-        (Command::Scan(Scan { queue: Q, after: 0, count: 1, state: None, key: None }), "look:q"),
+        (
+            Command::Scan(Scan {
+                queue: Q,
+                after: 0,
+                count: 1,
+                state: None,
+                key: None,
+                batch: None,
+            }),
+            "look:q",
+        ),
         (Command::Export(Export { queue: b"q", after: ExportPlace::Start, count: 1 }), "look:q"),
         (leases(Some(LANE)), "look:topic"),
         (leases(None), "wherever:look"),
@@ -164,6 +182,9 @@ fn looking() -> Vec<(Command<'static>, &'static str)> {
         (Command::Schedule(schedules), "wherever:look"),
         (Command::Limit(LimitCommand::Show(b"l")), "look:l"),
         (Command::Limit(limits), "wherever:look"),
+        (Command::Batch(BatchCommand::Show(b"c")), "look:c"),
+        (Command::Batch(BatchCommand::List(page)), "wherever:look"),
+        (Command::Batch(BatchCommand::Await { name: b"c", wait: Wait::No }), "look:c"),
     ]
 }
 
@@ -182,6 +203,11 @@ fn managing() -> Vec<(Command<'static>, &'static str)> {
     let steps: &[Step<'_>] =
         &[Step::Command(Command::Put(PUT)), Step::Nothing, Step::Command(Command::Dig(TRANSFER))];
     vec![
+        (
+            Command::Batch(BatchCommand::Cancel { name: b"c", reason: None, grace: None }),
+            "manage:c",
+        ),
+        (Command::Batch(BatchCommand::Drop(b"c")), "manage:c"),
         (Command::Dig(TRANSFER), "manage:topic"),
         (Command::Switch { transfer: TRANSFER, to }, "manage:topic"),
         (Command::Snatch(TRANSFER), "manage:topic"),

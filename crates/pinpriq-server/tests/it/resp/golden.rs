@@ -34,5 +34,5 @@ conversations! {
     listing stats arguments options checks schedules connection protocols frames limits expiry
     receipts turns deque xqueue fanout lanes lane_ends shards transactions carrying users shares
     costs share_room headers named_limits ageing recall cancel cancel_shards progress held attempts
-    results bulk
+    results bulk batches
 }

@@ -79,7 +79,7 @@ impl Chooser<'_> {
                 let grant = Grant { incarnation: 1, serial: 1 };
                 State::Taken(Lease { grant, holder: None, deadline: Some(at), ttr: None })
             }
-            4..=5 => State::Waiting { ready_at: (!self.dice.once_in(8)).then_some(at) },
+            4..=5 => State::Waiting { ready_at: (!self.dice.once_in(4)).then_some(at) },
             6 => State::Buried(self.dice.pick(&[0, 1, 1 << 40, u64::MAX].map(Burial::of_number))),
             7 => State::Zombie { purge_at: at },
             _ => State::Done,
@@ -100,6 +100,10 @@ impl Chooser<'_> {
             slot: self.dice.once_in(2).then(|| Timestamp::from_ms(1)),
         });
         let key = self.dice.pick(&[None, Some(b"k".as_slice())]);
+        let batch = self.batch_meant();
+        let after = if state == State::HELD { self.imported_after(batch) } else { None };
+        let counts = Counts { kicks: self.small(), ..Counts::NONE };
+        let trace = Trace { delay: self.delay(), counts, after, ..Trace::NONE };
         TaskRecord {
             number: 0,
             queue: queue.into(),
@@ -117,10 +121,10 @@ impl Chooser<'_> {
                 attempts: self.small(),
                 failures: self.small(),
                 reason: self.reason().map(Bytes::from),
-                trace: Trace::of(self.delay(), Counts { kicks: self.small(), ..Counts::NONE }),
+                trace: trace.kept(),
                 state,
             },
-            past: Past::of(origin, scheduled, unique),
+            past: Past { origin, scheduled, unique, batch: batch.map(Bytes::from) }.kept(),
             payload: self.bytes().into(),
             away: None,
             shared: false,

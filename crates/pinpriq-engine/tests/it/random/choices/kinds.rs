@@ -3,9 +3,9 @@
 
 use pinpriq_proto::choosing::Chosen;
 use pinpriq_proto::command::{
-    Ack, Bulk, BulkChange, Bury, Cancel, Command, Deed, Delay, Done, Fail, Filter, Held, HeldBy,
-    Peek, Put, QueueCommand, QueueName, Release, Reserve, Selection, Share, Sides, Step, Take,
-    TakeMode, TimeToLive, Touch, Transfer, Update, Wait,
+    Ack, BatchCommand, Bulk, BulkChange, Bury, Cancel, Command, Deed, Delay, Done, Fail, Filter,
+    Held, HeldBy, Peek, Put, QueueCommand, QueueName, Release, Reserve, Selection, Share, Sides,
+    Step, Take, TakeMode, TimeToLive, Touch, Transfer, Update, Wait,
 };
 use pinpriq_proto::export::{Export, Import};
 use pinpriq_proto::fanout::{MemberCommand, Publish};
@@ -34,6 +34,8 @@ pub(super) struct About {
     target: Option<(QueueName<'static>, &'static [u8])>,
     receipt: Option<Receipt>,
     queues: Option<Several>,
+    /// Whether its name is that of a batch.
+    pub(super) is_batch: bool,
 }
 
 impl About {
@@ -76,6 +78,7 @@ chosen! {
     QueueCommand<'static>: |by, _| by.administration();
     ScheduleCommand<'static>: |by, _| by.schedule();
     LimitCommand<'static>: |by, _| by.limit();
+    BatchCommand<'static>: |by, _| by.batch();
     LimitChange: |by, _| by.limit_change();
     NamesPage<'static>: |by, _| {
         let (prefix, after) = (Chosen::chosen(by, "prefix"), Chosen::chosen(by, "after"));
@@ -156,6 +159,8 @@ chosen! {
         "member" => by.member(),
         "MemberCommand" => if by.dice.once_in(2) { by.member() } else { by.topic() },
         "ScheduleCommand" => by.schedule_name(),
+        "BatchCommand" => by.batch_name(),
+        "name" if by.about.is_batch => by.batch_name(),
         "LimitCommand" | "name" => by.limit_name(),
         "share" => by.share_name(),
         "prefix" => by.dice.pick(&[b"".as_slice(), b"a", b"ab", b"s", b"b"]),
@@ -204,6 +209,7 @@ impl Chooser<'_> {
             "Queue" => 18,
             "Numbered" | "Touch" => 12,
             "Start" | "StartAll" if self.memory.receipts.is_empty() => 0,
+            "Batch" if self.memory.follows_batches => 24,
             "Ack" | "Release" | "PutBack" => 10,
             "Bury" | "Switch" | "Await" | "Move" | "Bulk" | "Schedule" | "Share" => 8,
             "Peek" | "Dig" | "Restart" | "Update" | "Subscribe" | "Credit" => 6,
@@ -232,13 +238,13 @@ impl Chooser<'_> {
 
     /// Most bulk changes change a few tasks.
     pub(super) fn bulk(&mut self) -> Bulk<'static> {
-        let change = match self.dice.below(16) {
+        let change = match self.dice.below(18) {
             0 => BulkChange::Kill,
             1 | 2 => BulkChange::Cancel,
             3 | 4 => BulkChange::Redrive,
             5..=7 => BulkChange::Move(self.queue()),
             8..=10 => BulkChange::Restart,
-            11..=13 => BulkChange::Delay(self.delay()),
+            11..=15 => BulkChange::Delay(self.delay()),
             _ => BulkChange::Priority(self.dice.pick(&[None, Some(-8), Some(0), Some(i64::MAX)])),
         };
         let wanted = |by: &mut Self| by.dice.once_in(8);
@@ -249,6 +255,7 @@ impl Chooser<'_> {
             Filter {
                 state: wanted(self).then(|| self.dice.pick(&StateKind::ALL)),
                 key: wanted(self).then(|| self.bytes()),
+                batch: self.batch_meant(),
                 share: wanted(self).then(|| self.share_name()),
                 priorities: self.dice.pick(&[None, None, None, Some((-9, 0)), Some((1, 0))]),
                 older: wanted(self).then(|| self.span()),
@@ -289,7 +296,8 @@ impl Chooser<'_> {
             // The answer does not tell the id that the engine draws. It must be seen before the
             // task goes elsewhere as a dead letter.
             Command::PutNumbered(put) => {
-                let put = Put { ttl: TimeToLive::Endless, ..*put };
+                let bonds = put.bonds.filter(|_| self.dice.once_in(8));
+                let put = Put { ttl: TimeToLive::Endless, bonds, ..*put };
                 Command::PutNumbered(self.without_waits(put))
             }
             Command::Foremost { queue, .. } => {
@@ -320,6 +328,7 @@ impl Chooser<'_> {
         if !self.dice.once_in(8) {
             (put.wait, put.unique) = (None, None);
             put.delay = Delay::NONE;
+            put = Self::without_after(put);
         }
         Box::leak(Box::new(put))
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use pinpriq_proto::command::{Command, Peek, QueueCommand, QueueName, Selection};
+use pinpriq_proto::command::{BatchCommand, Command, Peek, QueueCommand, QueueName, Selection};
 use pinpriq_proto::export::Exported;
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::names::NamesPage;
@@ -15,7 +15,7 @@ use pinpriq_proto::unique::{PutUnique, WindowRecord};
 use pinpriq_testing::model::{Home, is_placeholder, number_of};
 
 use super::{OBSERVER, Runner};
-use crate::random::choices::{MEMBERS, QUEUES, SCHEDULES, TOPICS};
+use crate::random::choices::{BATCHES, MEMBERS, QUEUES, SCHEDULES, TOPICS};
 
 /// How many turns the engine takes at most to free what it follows no longer.
 const FREEING_TURNS_MAX: usize = 4;
@@ -120,14 +120,14 @@ impl Runner<'_> {
                 _ => {}
             }
         }
-        // The order in which the tasks of an emptied queue are freed, and the order in which the
-        // waits for a lane end, are not specified.
+        // The order in which the tasks of an emptied queue are freed, with which batches may end,
+        // and the order in which the waits for a lane end, are not specified.
         let is_anyhow = |output: &Output| {
             let Output::Reply { request, reply, .. } = output else { return false };
             match reply.bare() {
-                Reply::Outcome(Outcome::Killed, _) | Reply::PutOutcome(_, Outcome::Killed) => {
-                    at_timeout
-                }
+                Reply::Outcome(Outcome::Killed | Outcome::Skipped, _)
+                | Reply::PutOutcome(_, Outcome::Killed | Outcome::Skipped)
+                | Reply::BatchAwaited(_) => at_timeout,
                 Reply::Refused(refusal) => {
                     refusal.kind == RefusalKind::NotFound && Some(*request) != asked
                 }
@@ -262,6 +262,9 @@ impl Runner<'_> {
         let expected = self.model.named_limits.iter();
         let expected = expected.map(|(number, limit)| (*number, limit.record.clone())).collect();
         assert_same(&self.store.details(), &expected, "the store keeps the limits that there are");
+        let expected = self.model.batches.iter();
+        let expected = expected.map(|(number, batch)| (*number, batch.record.clone())).collect();
+        assert_same(&self.store.details(), &expected, "the store keeps the batches that there are");
     }
 
     fn compare_figures(&mut self) {
@@ -287,6 +290,9 @@ impl Runner<'_> {
         self.apply_quietly(now, &Command::Queue(QueueCommand::Stats(None)));
         for name in SCHEDULES {
             self.apply_quietly(now, &Command::Schedule(ScheduleCommand::Show(name)));
+        }
+        for name in BATCHES {
+            self.apply_quietly(now, &Command::Batch(BatchCommand::Show(name)));
         }
         let list = NamesPage { prefix: b"", count: usize::MAX, after: None };
         self.apply_quietly(now, &Command::Queue(QueueCommand::List(list)));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pinpriq_proto::batches::{After, OnlyIf};
 use pinpriq_proto::change::ScheduleRecord;
 use pinpriq_proto::command::Command;
 use pinpriq_proto::export::{ExportPlace, Import};
@@ -11,7 +12,7 @@ use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence, Sched
 use pinpriq_proto::settings::Paused;
 use pinpriq_proto::task::{
     Burial, Bytes, Grant, Lease, Origin, Past, Progress, State, StateKind, TaskId, TaskRecord,
-    Terms,
+    Terms, Trace,
 };
 use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::unique::WindowRecord;
@@ -73,12 +74,15 @@ impl Words {
     fn imported(&mut self) -> TaskRecord {
         let kind = self.option("STATE", Self::state).unwrap_or(StateKind::Ready);
         let at = self.option("AT", Self::moment).unwrap_or(Timestamp::ZERO);
+        let batch = self.option("BATCH", Self::bytes).map(Bytes::from);
+        let after = self.after();
         let state = match kind {
             StateKind::Ready => State::Ready,
             StateKind::Taken => {
                 let grant = Grant { incarnation: 1, serial: 1 };
                 State::Taken(Lease { grant, holder: None, deadline: Some(at), ttr: None })
             }
+            StateKind::Waiting if after.is_some() => State::HELD,
             StateKind::Waiting => State::Waiting { ready_at: Some(at) },
             StateKind::Buried => State::Buried(Burial::UNKNOWN),
             StateKind::Zombie => State::Zombie { purge_at: at },
@@ -105,7 +109,7 @@ impl Words {
             attempts: self.option("ATTEMPTS", Self::small).unwrap_or(0),
             failures: self.option("FAILURES", Self::small).unwrap_or(0),
             reason: self.option("REASON", Self::bytes).map(Bytes::from),
-            trace: None,
+            trace: Trace { after, ..Trace::NONE }.kept(),
             state,
         };
         let id = self.option("ID", Self::former_id);
@@ -118,11 +122,25 @@ impl Words {
             put_at,
             terms: terms.kept(),
             progress,
-            past: Past::of(origin, scheduled, unique),
+            past: Past { origin, scheduled, unique, batch }.kept(),
             payload: self.bytes().into(),
             away: None,
             shared: false,
         }
+    }
+
+    /// Reads what a task waits for: names with commas between them after `AFTER`, a condition after
+    /// `IF`, and `FAILED` if a task of batches that are done has failed.
+    fn after(&mut self) -> Option<After> {
+        let names = self.option("AFTER", Self::text)?;
+        let names = names.split(',').map(|name| Bytes::from(name.as_bytes())).collect();
+        let word = self.option("IF", Self::text);
+        let only_if = word.map(|word| {
+            let known = OnlyIf::ALL.into_iter().find(|it| it.word() == word);
+            known.unwrap_or_else(|| panic!("{word:?} is no condition"))
+        });
+        let any_failed = self.flag("FAILED");
+        Some(After { names, only_if: only_if.unwrap_or_default(), any_failed })
     }
 
     /// Reads a schedule that has a fixed distance.

@@ -221,9 +221,9 @@ fn needed(name: &str, given: Option<Vec<u8>>) -> Result<Vec<u8>, Problem> {
 
 /// Returns a command of a transaction, given as an object.
 pub(crate) fn step(name: &str, mut values: Values) -> Result<Asked, Problem> {
-    let is_meant = |spec: &Spec| spec.is_step && spec.name.to_ascii_lowercase() == name;
+    let is_meant = |spec: &Spec| spec.is_step && step_name(spec) == name;
     let Some(entry) = TABLE.iter().position(is_meant) else {
-        let names: Vec<String> = steps().map(|spec| spec.name.to_ascii_lowercase()).collect();
+        let names: Vec<String> = steps().map(step_name).collect();
         let names = names.join(", ");
         return Err(Problem::bad(format!("a command is one of {names}, not {name}")));
     };
@@ -240,12 +240,17 @@ pub(crate) fn step(name: &str, mut values: Values) -> Result<Asked, Problem> {
     Ok(asked)
 }
 
+/// Returns what a command is called in a transaction.
+pub(crate) fn step_name(spec: &Spec) -> String {
+    spec.full_name().to_ascii_lowercase().replace(' ', "_")
+}
+
 /// Returns the commands of transactions.
 pub(crate) fn steps() -> impl Iterator<Item = &'static Spec> {
     TABLE.iter().filter(|spec| spec.is_step)
 }
 
-/// Returns the put of one line of a batch.
+/// Returns the put of one of many lines.
 pub(crate) fn line(queue: &[u8], line: &[u8]) -> Result<Asked, Problem> {
     let mut values = Values::default();
     values.add_object(line)?;

@@ -32,7 +32,7 @@ const ATOMIC_BYTES_MAX: usize = 16 << 20;
 /// The media type of lines.
 const LINES: &str = "application/x-ndjson";
 
-/// Answers a batch.
+/// Answers many lines.
 pub(super) async fn answer(
     api: &Api,
     asker: &Asker,

@@ -47,13 +47,15 @@ pub(super) async fn answer(
             named(asker, request, ("SCHEDULE LIST", "SCHEDULE SHOW", "schedules")).await
         }
         Own::Limits => named(asker, request, ("LIMIT LIST", "LIMIT SHOW", "limits")).await,
+        Own::Batches => named(asker, request, ("BATCH LIST", "BATCH SHOW", "batches")).await,
+        Own::OpenBatch => open_batch(asker, request).await,
         Own::Multi => multi(asker, request).await,
         Own::Server => server((api, asker), request).await,
         Own::Connections => connections(asker, request).await,
         Own::EndConnection => end_connection(asker, request).await,
         Own::Events => live::events((api, asker), request),
         Own::History => live::history((api, asker), request),
-        Own::Batch => unreachable!("a batch is read line by line"),
+        Own::Lines => unreachable!("lines are read one by one"),
     }
 }
 
@@ -95,7 +97,7 @@ async fn multi(asker: &Asker, request: Request<'_>) -> Result<Response, Problem>
     asker.respond(Question::Multi(all), Form::Multi).await
 }
 
-/// Returns one page of names, as `QUEUE LIST`, `SCHEDULE LIST` and `LIMIT LIST` give them.
+/// Returns one page of names, as `QUEUE LIST`, `BATCH LIST` and others give them.
 async fn page(
     asker: &Asker,
     request: &mut Request<'_>,
@@ -261,6 +263,22 @@ async fn change_queue(
     show(asker, &queue, member.as_deref(), status).await
 }
 
+/// Makes a batch, and shows it.
+async fn open_batch(asker: &Asker, request: Request<'_>) -> Result<Response, Problem> {
+    let open = request.asked("BATCH OPEN")?;
+    let show = Asked::of("BATCH SHOW").words(&open.words);
+    asker.reply(open).await?;
+    if !show.words.iter().all(|name| asker.may_look_at(name)) {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let Reply::Batch(batch) = asker.reply(show).await? else {
+        unreachable!("a batch is shown as one");
+    };
+    let mut out = Vec::new();
+    write::batch(&mut out, &batch);
+    Ok(json(StatusCode::CREATED, out))
+}
+
 /// Shows what one command lists and another one shows, page by page. What has gone meanwhile is
 /// left out.
 async fn named(
@@ -278,6 +296,7 @@ async fn named(
         it.array(what, shown, |out, one| match one {
             Reply::Schedule(schedule) => write::schedule(out, schedule),
             Reply::Limit(limit) => write::limit(out, limit),
+            Reply::Batch(batch) => write::batch(out, batch),
             _ => unreachable!("what is listed is shown"),
         });
     });

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::super::problem::Problem;
 use super::names::{decode, decode_text};
 use crate::doors::json::{bytes_of_item, headers_of};
+use pinpriq_proto::batches::encode_names;
 use pinpriq_proto::request::options::{HEADERS_FORM, LIMIT_OR_NONE, OWN_LIMIT, Opt, OptionKind};
 use pinpriq_proto::task::headers;
 
@@ -35,13 +36,21 @@ pub(crate) struct Values {
 /// The end of the names of members that are bytes in base64.
 const BASE64: &str = "_base64";
 
+/// The parameters that a query may have several times.
+const REPEATED: [&str; 1] = ["after"];
+
 impl Values {
     /// Reads the parameters of a query.
     pub(crate) fn of_query(query: Option<&str>) -> Result<Self, Problem> {
         let mut values = Self::default();
         for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            values.add(decode_text(name)?, Given::Text(decode(value)?))?;
+            let (name, value) = (decode_text(name)?, Given::Text(decode(value)?));
+            if REPEATED.contains(&&*name) {
+                values.all.push((name, value));
+            } else {
+                values.add(name, value)?;
+            }
         }
         Ok(values)
     }
@@ -87,7 +96,7 @@ impl Values {
 
     fn take(&mut self, name: &str) -> Option<Given> {
         let at = self.all.iter().position(|(known, _)| known == name)?;
-        Some(self.all.swap_remove(at).1)
+        Some(self.all.remove(at).1)
     }
 
     /// Whether there is such a value.
@@ -131,6 +140,26 @@ impl Values {
         items.map(Some).ok_or_else(|| Problem::bad(rule))
     }
 
+    /// Takes names, as [`encode_names`] writes them: parameters, or an array.
+    fn names(&mut self, name: &str) -> Result<Option<Vec<u8>>, Problem> {
+        let texts = self.texts(name);
+        let names = if texts.is_empty() { self.array(name)? } else { Some(texts) };
+        Ok(names.map(|names| encode_names(names.iter().map(Vec::as_slice))))
+    }
+
+    /// Takes all parameters of this name.
+    fn texts(&mut self, name: &str) -> Vec<Vec<u8>> {
+        let mut texts = Vec::new();
+        self.all.retain_mut(|(known, given)| match given {
+            Given::Text(text) if *known == name => {
+                texts.push(std::mem::take(text));
+                false
+            }
+            _ => true,
+        });
+        texts
+    }
+
     /// Takes an array of values.
     pub(crate) fn values(&mut self, name: &str) -> Result<Option<Vec<Value>>, Problem> {
         match self.take(name) {
@@ -159,6 +188,9 @@ impl Values {
         };
         if is_bytes(kind) {
             return self.bytes(&name);
+        }
+        if option.kind() == OptionKind::Names {
+            return self.names(&name);
         }
         let Some(given) = self.take(&name) else { return Ok(None) };
         if kind == HEADERS_FORM {
@@ -248,9 +280,9 @@ fn two_of(value: Value) -> Option<[Vec<u8>; 2]> {
 
 /// Whether a value of this kind is bytes.
 pub(crate) fn is_bytes(kind: &str) -> bool {
-    const OF_BYTES: [&str; 11] = [
+    const OF_BYTES: [&str; 12] = [
         "key", "id", "payload", "text", "receipt", "member", "prefix", "name", "share", "bytes",
-        "pattern",
+        "pattern", "batch",
     ];
     OF_BYTES.contains(&kind)
 }
@@ -363,6 +395,21 @@ mod tests {
         assert_eq!(option(options::TAIL).as_deref(), Some(&b""[..]));
         assert_eq!(option(options::WAIT), None);
         assert!(values.end("PUT").is_ok());
+    }
+
+    #[test]
+    fn names_are_parameters_or_an_array() {
+        let names = |query, body| of(query, body).option(options::AFTER);
+        let encoded = |names: &[&[u8]]| Some(encode_names(names.iter().copied()));
+        assert_eq!(names("after=b&x=1&after=%ff", "").unwrap(), encoded(&[b"b", b"\xff"]));
+        let body = r#"{"after":["b",{"base64":"/w=="}]}"#;
+        assert_eq!(names("", body).unwrap(), encoded(&[b"b", b"\xff"]));
+        assert_eq!(names("", r#"{"after":[]}"#).unwrap(), encoded(&[]));
+        assert_eq!(names("", "").unwrap(), None);
+        assert!(names("", r#"{"after":"b"}"#).is_err());
+        assert!(names("", r#"{"after":[1]}"#).is_err());
+        let mut both = Values::of_query(Some("after=b")).unwrap();
+        assert!(both.add_object(br#"{"after":["b"]}"#).is_err());
     }
 
     #[test]

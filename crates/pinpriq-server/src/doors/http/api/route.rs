@@ -40,7 +40,7 @@ pub(crate) enum Own {
     /// Tasks page by page, or the next ones.
     Tasks,
     /// A put for each line.
-    Batch,
+    Lines,
     /// Queues page by page, with their figures.
     Queues,
     /// Queues with dead letters or buried tasks, and the reasons.
@@ -57,6 +57,10 @@ pub(crate) enum Own {
     Schedules,
     /// Limits page by page.
     Limits,
+    /// Batches page by page.
+    Batches,
+    /// One batch after it was made.
+    OpenBatch,
     /// Several commands as one.
     Multi,
     /// The facts about the server.
@@ -76,7 +80,7 @@ impl Own {
     pub(crate) const fn commands(self) -> &'static [&'static str] {
         match self {
             Self::Tasks => &["SCAN", "PEEK"],
-            Self::Batch => &["PUT"],
+            Self::Lines => &["PUT"],
             Self::Queues => &["QUEUE LIST", "QUEUE SHOW", "STATS"],
             Self::DeadLetters => &["QUEUE LIST", "QUEUE SHOW", "STATS", "SCAN"],
             Self::Queue => &["QUEUE SHOW", "STATS"],
@@ -85,12 +89,19 @@ impl Own {
             Self::Topics => &["MEMBERS"],
             Self::Schedules => &["SCHEDULE LIST", "SCHEDULE SHOW"],
             Self::Limits => &["LIMIT LIST", "LIMIT SHOW"],
+            Self::Batches => &["BATCH LIST", "BATCH SHOW"],
+            Self::OpenBatch => &["BATCH OPEN"],
             Self::Multi => &["MULTI", "EXEC"],
             Self::Server => &["INFO"],
             Self::Connections => &["CLIENT LIST"],
             Self::EndConnection => &["CLIENT KILL"],
             Self::Events | Self::History => &["STATS"],
         }
+    }
+
+    /// Whether its words and options are those of a command.
+    pub(crate) const fn asks_as_a_command(self) -> bool {
+        matches!(self, Self::Tasks | Self::OpenBatch)
     }
 }
 
@@ -244,10 +255,11 @@ pub(crate) fn options_of(route: &Route) -> Vec<Opt> {
         Does::Command(name) => vec![name],
         Does::Own(Own::Tasks) => vec!["SCAN", "PEEK"],
         Does::Own(Own::Queue | Own::SetQueue) => vec!["QUEUE SHOW"],
+        Does::Own(Own::OpenBatch) => vec!["BATCH OPEN"],
         Does::Own(Own::Queues) => {
             return vec![PREFIX, COUNT, CURSOR, SORT, CONTAINS, OFFSET];
         }
-        Does::Own(Own::Topics | Own::Schedules | Own::Limits) => {
+        Does::Own(Own::Topics | Own::Schedules | Own::Limits | Own::Batches) => {
             return vec![PREFIX, COUNT, CURSOR];
         }
         Does::Own(_) => Vec::new(),

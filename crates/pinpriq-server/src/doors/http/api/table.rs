@@ -29,7 +29,7 @@ fn route(line: &'static str, does: Does, body: Body, form: Form) -> Route {
     let Some((method, path)) = parsed else { unreachable!("{line} has no method") };
     let (path, verb) = split_verb(path);
     let mut route = Route { method, path, verb, does, words: Vec::new(), body, form };
-    if !matches!(does, Does::Own(own) if own != Own::Tasks) {
+    if !matches!(does, Does::Own(own) if !own.asks_as_a_command()) {
         route.words = words_of(route.spec(), Some((path, body)));
     }
     route
@@ -59,10 +59,10 @@ fn usual(spec: &Spec, form: Form) -> Route {
 }
 
 /// The paths that are not the usual ones.
-fn others() -> [Route; 57] {
+fn others() -> [Route; 64] {
     [
         one("POST /queues/{queue}/tasks", "PUT", Payload, Form::Put),
-        own("POST /queues/{queue}/tasks:batch", Own::Batch, Lines, Form::Line),
+        own("POST /queues/{queue}/tasks:batch", Own::Lines, Lines, Form::Line),
         own("GET /queues/{queue}/tasks", Own::Tasks, Body::None, Form::Page),
         one("GET /queues/{queue}/tasks/{id}", "GET", Body::None, Form::Task),
         one("PATCH /queues/{queue}/tasks/{id}", "UPDATE", Json, Form::Nothing),
@@ -107,6 +107,13 @@ fn others() -> [Route; 57] {
         one("GET /schedules/{schedule}", "SCHEDULE SHOW", Body::None, Form::Schedule),
         one("PUT /schedules/{schedule}", "SCHEDULE SET", Json, Form::Next),
         one("DELETE /schedules/{schedule}", "SCHEDULE DROP", Body::None, Form::Removed),
+        own("GET /batches", Own::Batches, Body::None, Form::Value),
+        one("GET /batches/{batch}", "BATCH SHOW", Body::None, Form::Batch),
+        own("PUT /batches/{batch}", Own::OpenBatch, Json, Form::Batch),
+        one("DELETE /batches/{batch}", "BATCH DROP", Body::None, Form::Removed),
+        one("POST /batches/{batch}:close", "BATCH CLOSE", Json, Form::Pending),
+        one("POST /batches/{batch}:cancel", "BATCH CANCEL", Json, Form::Count),
+        one("POST /batches/{batch}:await", "BATCH AWAIT", Json, Form::BatchOutcome),
         own("GET /limits", Own::Limits, Body::None, Form::Value),
         one("GET /limits/{limit}", "LIMIT SHOW", Body::None, Form::Limit),
         one("PUT /limits/{limit}", "LIMIT SET", Json, Form::Nothing),

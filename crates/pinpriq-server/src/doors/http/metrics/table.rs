@@ -118,6 +118,7 @@ pub(crate) static TABLE: &[Metric] = &[
     of_queue("evicted_total", &["queue", "member"], "evicted"),
     of_queue("moved_total", &["queue", "member"], "moved"),
     of_queue("cancelled_total", &["queue", "member"], "cancelled"),
+    of_queue("skipped_total", &["queue", "member"], "skipped"),
     of_queue("purged_total", &["queue", "member"], "purged"),
     of_queue("revived_total", &["queue", "member"], "revived"),
     of_queue("failures_total", &["queue", "member"], "failures"),

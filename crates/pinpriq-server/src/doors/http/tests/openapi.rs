@@ -4,7 +4,7 @@
 use expect_test::expect_file;
 use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{
-    HEADERS_FORM, LIMIT_OR_NONE, OWN_LIMIT, OWN_RATE, Opt, RATE_OR_NO_RATE,
+    AFTER_FORM, HEADERS_FORM, LIMIT_OR_NONE, OWN_LIMIT, OWN_RATE, Opt, RATE_OR_NO_RATE,
 };
 use pinpriq_proto::request::table::TABLE;
 use serde_json::{Map, Value, json};
@@ -149,7 +149,7 @@ pub(super) fn summary(route: &Route) -> &'static str {
     match route.does {
         Does::Own(own) => match own {
             Own::Tasks => "Shows all tasks of a queue, page by page; with peek the next ones",
-            Own::Batch => "Puts a task for each line, or with atomic all or none of them",
+            Own::Lines => "Puts a task for each line, or with atomic all or none of them",
             Own::Queues => "Shows the queues with their figures, page by page",
             Own::DeadLetters => {
                 "Shows the queues with dead letters or buried tasks, and counts the reasons"
@@ -162,6 +162,8 @@ pub(super) fn summary(route: &Route) -> &'static str {
             Own::Topics => "Shows the topics with their members, page by page",
             Own::Schedules => "Shows the schedules, page by page",
             Own::Limits => "Shows the limits that several queues use together, page by page",
+            Own::Batches => "Shows the batches, page by page",
+            Own::OpenBatch => "Makes a batch that has no tasks yet, and shows it",
             Own::Multi => "Carries out several commands, all or none, at one moment",
             Own::Server => "Tells about the server, by section",
             Own::Connections => "Tells who is connected",
@@ -213,7 +215,7 @@ pub(super) fn fields_of(route: &Route) -> Vec<(&'static str, bool)> {
 /// The words without a value that a route has besides its options.
 pub(super) fn flags_of(route: &Route) -> &'static [&'static str] {
     match route.does {
-        Does::Own(Own::Batch) => &["atomic"],
+        Does::Own(Own::Lines) => &["atomic"],
         Does::Own(Own::Tasks) => &["peek"],
         Does::Own(Own::Queues) => &["desc"],
         _ if route.words.contains(&Word::Side) => &["in", "out"],
@@ -292,6 +294,8 @@ pub(super) fn option_schema(option: Opt, in_query: bool) -> Value {
         RATE_OR_NO_RATE if in_query => json!({"type": "string"}),
         RATE_OR_NO_RATE => json!({"type": ["string", "null"]}),
         HEADERS_FORM => schemas::headers(),
+        AFTER_FORM if in_query => json!({"type": "array", "items": {"type": "string"}}),
+        AFTER_FORM => json!({"type": "array", "items": schemas::named("Bytes"), "minItems": 1}),
         "number" => json!({"type": "integer", "minimum": 0}),
         "n|NONE" => or_none(json!({"type": "integer", "format": "int64"})),
         "unix-ms" => json!({"anyOf": [ms, {"type": "string", "format": "date-time"}]}),

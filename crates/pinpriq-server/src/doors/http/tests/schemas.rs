@@ -2,11 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use pinpriq_proto::fields::told::{ATTEMPT, LEASE, LIMIT, MEMBER, SCHEDULE, SHARE, Sort, Told};
+use pinpriq_proto::fields::told::{
+    ATTEMPT, BATCH, LEASE, LIMIT, MEMBER, SCHEDULE, SHARE, Sort, Told,
+};
 use pinpriq_proto::fields::{FieldKind, Shown, TASK};
 use pinpriq_proto::settings::{SETTINGS, SettingKind};
 
-use super::super::api::asking::{WAITING, steps};
+use super::super::api::asking::{WAITING, step_name, steps};
 use super::super::api::route::{Does, Own, Route, Word, words_of};
 use super::super::problem::CODES;
 use super::openapi::option_schema;
@@ -64,6 +66,9 @@ pub(super) fn of_form(route: &Route) -> Vec<Status> {
         Form::Members => ok(object(&[("members", array(named("Member")))], &["members"])),
         Form::Schedule => ok(named("Schedule")),
         Form::Limit => ok(named("Limit")),
+        Form::Batch => ok(named("Batch")),
+        Form::BatchOutcome => ok(named("BatchOutcome")),
+        Form::Pending => ok(object(&[("pending", whole())], &["pending"])),
         Form::Fired => ok(object(&[("id", text()), ("id_base64", text())], &[])),
         Form::Joined => ok(object(&[("incarnation", whole())], &["incarnation"])),
         Form::Answers => {
@@ -95,6 +100,11 @@ fn of_own(own: Own) -> Option<Vec<Status>> {
         }
         Own::Schedules => ok(page("schedules", named("Schedule"))),
         Own::Limits => ok(page("limits", named("Limit"))),
+        Own::Batches => ok(page("batches", named("Batch"))),
+        Own::OpenBatch => vec![
+            (201, "It was made", Some((JSON, named("Batch")))),
+            (204, "It was made, and the user may not look at it", None),
+        ],
         Own::Queue | Own::SetQueue => ok(named("Queue")),
         Own::CreateQueue => vec![(201, "It was made", Some((JSON, named("Queue"))))],
         Own::Server => ok(json!({"type": "object"})),
@@ -110,7 +120,7 @@ fn of_own(own: Own) -> Option<Vec<Status>> {
             let tasks = array(named("Task"));
             ok(object(&[("cursor", text()), ("tasks", tasks)], &["tasks"]))
         }
-        Own::Batch | Own::Multi | Own::EndConnection => return None,
+        Own::Lines | Own::Multi | Own::EndConnection => return None,
     };
     Some(told)
 }
@@ -131,8 +141,16 @@ pub(super) fn all() -> Value {
         "Member": of_table(&MEMBER),
         "Schedule": of_table(&SCHEDULE),
         "Limit": of_table(&LIMIT),
+        "Batch": of_table(&BATCH),
+        "BatchOutcome": batch_outcome(),
         "Multi": multi(),
     })
+}
+
+/// What a client hears that has waited for a batch.
+fn batch_outcome() -> Value {
+    let outcome = json!({"type": "string", "enum": ["done", "timeout"]});
+    object(&[("outcome", outcome), ("batch", named("Batch"))], &["outcome", "batch"])
 }
 
 fn history() -> Value {
@@ -297,6 +315,7 @@ fn of_fields(fields: impl Iterator<Item = (&'static str, Sort, bool)>) -> Value 
             Sort::Like(FieldKind::Moment) => moment(),
             Sort::Like(FieldKind::Headers) => headers(),
             Sort::Like(FieldKind::Attempts) => array(of_table(&ATTEMPT)),
+            Sort::Like(FieldKind::Names) => array(named("Bytes")),
             Sort::Truth | Sort::Like(FieldKind::Truth) => truth(),
             Sort::Limit => limit_or_word(&["none"]),
         };
@@ -393,7 +412,7 @@ fn settings() -> Value {
 
 fn explanation() -> Value {
     let reason = with_bytes(
-        &["reason", "key", "share", "by", "name", "queue", "id"],
+        &["reason", "key", "share", "by", "name", "queue", "id", "batch"],
         &[
             ("code", text()),
             ("outcome", text()),
@@ -407,6 +426,7 @@ fn explanation() -> Value {
             ("open_at", moment()),
             ("at_least", whole()),
             ("ahead", whole()),
+            ("pending", whole()),
         ],
         &["code"],
     );
@@ -450,7 +470,7 @@ fn multi() -> Value {
             }
         }
         debug_assert!(command != "PUBLISH" || spec.options.contains(&DEADLINE));
-        let name = command.to_ascii_lowercase();
+        let name = step_name(spec);
         let given = json!({"type": "object", "properties": properties});
         commands.push(object(&[(&name, given)], &[&name]));
     }

@@ -1,6 +1,8 @@
-//! Settings and figures of queues, members, schedules, and the facts about the server, as JSON.
+//! Settings and figures of queues, schedules, limits, batches, and the facts about the server, as
+//! JSON.
 
-use pinpriq_proto::fields::told::{Holder, LIMIT, SCHEDULE};
+use pinpriq_proto::batches::BatchShown;
+use pinpriq_proto::fields::told::{BATCH, Holder, LIMIT, SCHEDULE};
 use pinpriq_proto::named_limits::LimitShown;
 use pinpriq_proto::schedule::ShownSchedule;
 use pinpriq_proto::settings::{Paused, Settings, Shown};
@@ -79,6 +81,11 @@ pub(crate) fn schedule(out: &mut Vec<u8>, shown: &ShownSchedule) {
 /// Appends a limit that several queues use together.
 pub(crate) fn limit(out: &mut Vec<u8>, shown: &LimitShown) {
     object(out, |it| task::write_fields(it, &LIMIT, (shown, &Holder::default())));
+}
+
+/// Appends a batch.
+pub(crate) fn batch(out: &mut Vec<u8>, shown: &BatchShown) {
+    object(out, |it| task::write_fields(it, &BATCH, (shown, &Holder::default())));
 }
 
 /// Appends lines such as those of `CLIENT LIST` as objects.

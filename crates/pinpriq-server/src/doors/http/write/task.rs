@@ -10,7 +10,7 @@ use pinpriq_proto::task::{TaskRecord, headers};
 
 use super::super::exchange::{Content, FIELDS, HEADER_FIELD, Head};
 use crate::clients::contacts::Contacts;
-use crate::doors::json::{Object, moment_text, object};
+use crate::doors::json::{Object, item, moment_text, object};
 
 /// Header fields whose value would be longer are left out.
 const FIELD_BYTES_MAX: usize = 4 << 10;
@@ -31,7 +31,7 @@ pub(super) fn write(
     });
 }
 
-/// Writes the fields of a lease, a member or a schedule.
+/// Writes the fields of a lease, a schedule, a batch or the like.
 pub(super) fn write_fields<S>(it: &mut Object<'_>, fields: &[Told<S>], (of, by): (&S, &Holder)) {
     for field in fields {
         value(it, field.name, (field.read)(of, by));
@@ -54,6 +54,7 @@ pub(super) fn value(it: &mut Object<'_>, name: &str, value: Value<'_>) {
         Value::Attempts(attempts) => it.array(name, attempts, |out, attempt| {
             object(out, |it| write_fields(it, &ATTEMPT, (attempt, &Holder::default())));
         }),
+        Value::Names(names) => it.array(name, names, |out, one| item(out, one)),
         value => it.set(name, text(value)),
     };
 }
@@ -97,7 +98,7 @@ fn text(value: Value<'_>) -> String {
         Value::None => "none".to_owned(),
         Value::Rate(rate) => rate.to_string(),
         Value::Headers(_) => unreachable!("each header has a field of its own"),
-        Value::Attempts(_) => unreachable!("attempts are in no header field"),
+        Value::Attempts(_) | Value::Names(_) => unreachable!("lists are in no header field"),
     }
 }
 

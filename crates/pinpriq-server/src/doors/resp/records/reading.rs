@@ -19,7 +19,7 @@ use pinpriq_proto::unique::WindowRecord;
 use serde_json::{Map, Value};
 
 use crate::calendars::cron;
-use crate::doors::json::headers_of;
+use crate::doors::json::{bytes_of_item, headers_of};
 use crate::figures::stats::{paused_until, paused_word};
 
 /// A record that was read, with owned bytes.
@@ -234,6 +234,19 @@ impl Fields {
         headers_of(value).map(Some).ok_or_else(|| format!("'{name}' {rule}"))
     }
 
+    /// Reads names.
+    fn names(&mut self, name: &str) -> Result<Option<Vec<Bytes>>, Wrong> {
+        let items = match self.take(name) {
+            None => return Ok(None),
+            Some(Value::Array(items)) => items,
+            Some(_) => return Err(format!("'{name}' is an array")),
+        };
+        let named = items.into_iter().map(bytes_of_item).collect::<Option<Vec<_>>>();
+        let rule = "has texts, or {\"base64\": \"…\"} for other bytes";
+        let named = named.ok_or_else(|| format!("'{name}' {rule}"))?;
+        Ok(Some(named.into_iter().map(Bytes::from).collect()))
+    }
+
     /// Reads attempts that have ended.
     fn attempts(&mut self, name: &str) -> Result<Option<Vec<Attempt>>, Wrong> {
         let items = match self.take(name) {
@@ -334,6 +347,10 @@ impl Fields {
             FieldKind::Headers => {
                 let headers = self.headers(name)?;
                 write(draft, usually(headers.as_deref().map(Given::Headers)));
+            }
+            FieldKind::Names => {
+                let names = self.names(name)?;
+                write(draft, usually(names.as_deref().map(Given::Names)));
             }
             FieldKind::Attempts => {
                 let attempts = self.attempts(name)?;

@@ -175,7 +175,7 @@ fn what_is_wrong_is_said() {
         ),
         (
             r#"{"type":"task","payload":"","state":"waiting"}"#,
-            "a waiting task has 'ready_at', or it is 'parked'",
+            "a waiting task has 'ready_at', or it is 'parked', or it has 'after'",
         ),
         (r#"{"type":"task","payload":"","purge_at":1}"#, "a ready task has no 'purge_at'"),
         (

@@ -29,8 +29,8 @@ fn rows() -> Vec<Row> {
 fn command_of(request: &str) -> String {
     let mut words = request.split(' ');
     let first = words.next().unwrap();
-    let has_sub =
-        ["QUEUE", "SCHEDULE", "LIMIT", "CLIENT", "COMMAND", "ACL", "CLUSTER"].contains(&first);
+    let has_sub = ["QUEUE", "SCHEDULE", "LIMIT", "BATCH", "CLIENT", "COMMAND", "ACL", "CLUSTER"]
+        .contains(&first);
     let sub = words.next().filter(|_| has_sub);
     sub.map_or_else(|| first.to_owned(), |sub| format!("{first} {sub}"))
 }
