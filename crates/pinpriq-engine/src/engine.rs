@@ -561,7 +561,7 @@ impl Engine {
     ) -> Answered {
         match *command {
             Command::Put(ref put) => self.put(client, request, put),
-            Command::PutInLine { ref put, room } => self.put_in_line(client, request, put, room),
+            Command::PutInLine { put, room } => self.put_in_line(client, request, put, room),
             Command::PutBack(records) => Ok(Some(self.put_back(records))),
             Command::GiveBack(receipts) => Ok(Some(self.give_back(receipts))),
             Command::Take(ref take) | Command::TakeDone { ref take, .. } => {

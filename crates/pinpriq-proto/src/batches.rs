@@ -80,25 +80,15 @@ impl OnlyIf {
     }
 }
 
-/// What a put says about batches: at least one of both.
+/// What a put says about batches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
 pub struct Bonds<'a> {
     /// The batch that the task is in.
     #[letter(1)]
     pub batch: Option<&'a [u8]>,
-    /// The batches that it waits for.
+    /// The names of the batches that it waits for, as [`encode_names`] writes them.
     #[letter(2)]
-    pub after: Option<GivenAfter<'a>>,
-}
-
-/// The batches that a task waits for before it is ready, as its put names them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
-pub struct GivenAfter<'a> {
-    /// Their names, as [`encode_names`] writes them.
-    pub names: &'a [u8],
-    /// Whether it is worth doing then.
-    #[letter(1, default = OnlyIf::Done)]
-    pub only_if: OnlyIf,
+    pub after: Option<&'a [u8]>,
 }
 
 /// The batches that a task waits for before it is ready. As long as it waits, there is one.
@@ -133,18 +123,33 @@ pub fn decode_names(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 impl<'a> Bonds<'a> {
+    /// Those of a task that has nothing to do with batches.
+    pub const NONE: Self = Self { batch: None, after: None };
+
+    /// Whether the task has nothing to do with batches.
+    #[must_use]
+    pub const fn are_none(&self) -> bool {
+        self.batch.is_none() && self.after.is_none()
+    }
+
     /// All batches that it names.
     pub fn names(self) -> impl Iterator<Item = &'a [u8]> {
-        let after = self.after.map_or(&b""[..], |after| after.names);
-        self.batch.into_iter().chain(decode_names(after))
+        self.batch.into_iter().chain(self.names_after())
+    }
+
+    /// The batches that it waits for.
+    pub fn names_after(self) -> impl Iterator<Item = &'a [u8]> {
+        decode_names(self.after.unwrap_or_default())
     }
 
     /// Says what is wrong with it.
     pub fn check(&self) -> Result<(), Refusal> {
         let bad = |sentence: String| Err(Refusal::new(RefusalKind::BadArgument, sentence));
         self.names().try_for_each(check_batch_name)?;
-        let Some(after) = self.after else { return Ok(()) };
-        let names: Vec<&[u8]> = decode_names(after.names).collect();
+        if self.after.is_none() {
+            return Ok(());
+        }
+        let names: Vec<&[u8]> = self.names_after().collect();
         if names.is_empty() || names.len() > AFTER_MAX {
             let given = names.len();
             return bad(format!("a task waits for 1 to {AFTER_MAX} batches, and not for {given}"));
@@ -162,8 +167,7 @@ impl<'a> Bonds<'a> {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let batch = self.batch.map_or(0, |_| LINK_BYTES);
-        let after = self.after.map_or(&b""[..], |after| after.names);
-        batch + decode_names(after).map(|name| name.len() + AFTER_OVERHEAD_BYTES).sum::<usize>()
+        batch + self.names_after().map(|name| name.len() + AFTER_OVERHEAD_BYTES).sum::<usize>()
     }
 }
 
@@ -321,8 +325,7 @@ mod tests {
     fn a_put_names_each_batch_once() {
         let check = |batch, after: &[&[u8]]| {
             let names = encode_names(after.iter().copied());
-            let after = Some(GivenAfter { names: &names, only_if: OnlyIf::Done });
-            Bonds { batch, after }.check()
+            Bonds { batch, after: Some(&names) }.check()
         };
         assert_eq!(check(None, &[b"a", b"b"]), Ok(()));
         assert_eq!(check(Some(b"c"), &[b"a", b"b"]), Ok(()));

@@ -66,7 +66,7 @@ pub enum Command<'a> {
     #[letter(2)]
     PutInLine {
         /// The task.
-        put: Put<'a>,
+        put: &'a Put<'a>,
         /// The longest that it waits for room. Zero does not wait.
         room: Span,
     },

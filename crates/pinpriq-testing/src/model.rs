@@ -155,7 +155,8 @@ pub struct Member {
 /// All queues, lanes and members, and all clients that block on them.
 #[derive(Clone, Debug)]
 pub struct Model {
-    limits: Limits,
+    /// What it refuses to exceed.
+    pub limits: Limits,
     /// The moment of the latest call.
     pub now: Timestamp,
     /// When the server was started.

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::memory::slots::QueueSlot;
-use pinpriq_proto::batches::{Bonds, GivenAfter, OnlyIf};
+use pinpriq_proto::batches::{Bonds, OnlyIf};
 use pinpriq_proto::command::{Delay, Put, TimeToLive, Wait};
 use pinpriq_proto::limits::WAIT_OVERHEAD_BYTES;
 use pinpriq_proto::task::{Bytes, ClientId, RequestId, Terms};
@@ -41,14 +41,9 @@ pub(crate) struct KeptPut {
     wait: Option<Wait>,
     result: bool,
     unique: Option<(Bytes, Option<Span>, OnDuplicate)>,
-    bonds: Option<KeptBonds>,
-}
-
-/// What a put says about batches, which owns its bytes.
-#[derive(Debug)]
-struct KeptBonds {
     batch: Option<Bytes>,
-    after: Option<(Bytes, OnlyIf)>,
+    after: Option<Bytes>,
+    only_if: OnlyIf,
 }
 
 /// All puts that wait for room.
@@ -74,10 +69,9 @@ impl KeptPut {
             wait: put.wait,
             result: put.result,
             unique: put.unique.map(|it| (it.key.into(), it.window, it.on_duplicate)),
-            bonds: put.bonds.map(|it| KeptBonds {
-                batch: it.batch.map(Into::into),
-                after: it.after.map(|after| (after.names.into(), after.only_if)),
-            }),
+            batch: put.bonds.batch.map(Into::into),
+            after: put.bonds.after.map(Into::into),
+            only_if: put.only_if,
         }
     }
 
@@ -98,12 +92,8 @@ impl KeptPut {
                 window: *window,
                 on_duplicate: *on_duplicate,
             }),
-            bonds: self.bonds.as_ref().map(|KeptBonds { batch, after }| Bonds {
-                batch: batch.as_deref(),
-                after: after
-                    .as_ref()
-                    .map(|(names, only_if)| GivenAfter { names, only_if: *only_if }),
-            }),
+            bonds: Bonds { batch: self.batch.as_deref(), after: self.after.as_deref() },
+            only_if: self.only_if,
         }
     }
 }
@@ -113,8 +103,7 @@ pub(crate) fn putter_bytes(put: &Put<'_>) -> u64 {
     let names = put.queue.len() + put.id.map_or(0, <[u8]>::len);
     let content = put.payload.len() + put.terms.bytes();
     let unique = put.unique.map_or(0, |unique| unique.key.len());
-    let bonds = put.bonds.map_or(0, |bonds| bonds.bytes());
-    WAIT_OVERHEAD_BYTES + (names + content + unique + bonds) as u64
+    WAIT_OVERHEAD_BYTES + (names + content + unique + put.bonds.bytes()) as u64
 }
 
 impl Putters {

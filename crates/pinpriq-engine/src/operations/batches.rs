@@ -11,8 +11,8 @@ use crate::operations::admin::page_of_names;
 use crate::operations::arguments::{bad, check_positive, check_reason, quoted};
 use crate::operations::following::Joining;
 use pinpriq_proto::batches::{
-    After, BATCH_WAITERS_MAX, BatchRecord, BatchState, Bonds, Cancelling, GivenAfter, OnlyIf,
-    batch_bytes, check_batch_name, decode_names,
+    After, BATCH_WAITERS_MAX, BatchRecord, BatchState, Bonds, Cancelling, OnlyIf, batch_bytes,
+    check_batch_name, decode_names,
 };
 use pinpriq_proto::change::{Change, Place};
 use pinpriq_proto::command::{BatchCommand, Delay, Put, TimeToLive, Wait};
@@ -222,8 +222,7 @@ impl Engine {
 
     /// Refuses a wait for a batch that is not there, or for which too many wait.
     pub(crate) fn check_after(&self, bonds: &Bonds<'_>) -> Result<(), Refusal> {
-        let names = bonds.after.map_or(&b""[..], |after| after.names);
-        decode_names(names).try_for_each(|name| self.check_follows(name))
+        bonds.names_after().try_for_each(|name| self.check_follows(name))
     }
 
     /// Refuses another wait for a batch.
@@ -268,9 +267,9 @@ impl Engine {
     }
 
     /// Returns those of these batches that are not done, and what the others say.
-    pub(crate) fn after_of(&self, given: GivenAfter<'_>) -> After {
-        let names = decode_names(given.names).map(Bytes::from).collect();
-        self.still_after(After { names, only_if: given.only_if, any_failed: false })
+    pub(crate) fn after_of(&self, names: &[u8], only_if: OnlyIf) -> After {
+        let names = decode_names(names).map(Bytes::from).collect();
+        self.still_after(After { names, only_if, any_failed: false })
     }
 
     /// Leaves those out that are done, or that are not there any more.
@@ -313,9 +312,9 @@ impl Engine {
 /// Checks the arguments of a put about batches.
 #[cold]
 #[inline(never)]
-pub(crate) fn check_bonds(put: &Put<'_>, bonds: &Bonds<'_>) -> Result<(), Refusal> {
-    bonds.check()?;
-    if bonds.after.is_none() {
+pub(crate) fn check_bonds(put: &Put<'_>) -> Result<(), Refusal> {
+    put.bonds.check()?;
+    if put.bonds.after.is_none() {
         return Ok(());
     }
     match put.delay {

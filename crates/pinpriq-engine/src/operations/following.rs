@@ -48,7 +48,7 @@ impl Engine {
     /// How a task of a put waits for batches.
     #[inline(never)]
     pub(crate) fn after_put(&self, put: &Put<'_>) -> Option<After> {
-        put.bonds.and_then(|bonds| bonds.after).map(|after| self.after_of(after))
+        put.bonds.after.map(|names| self.after_of(names, put.only_if))
     }
 
     /// Does what a put says about batches, with the task that it has put.

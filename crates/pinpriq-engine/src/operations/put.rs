@@ -64,8 +64,8 @@ impl Engine {
             }
             existing = self.queues.find(put.queue);
         }
-        if let Some(bonds) = &put.bonds {
-            self.check_named_batches(bonds)?;
+        if !put.bonds.are_none() {
+            self.check_named_batches(&put.bonds)?;
         }
         let is_bounded = existing.is_some_and(|queue| self.queues[queue].is_bounded());
         self.check_put_allowed(put, existing, is_bounded)?;
@@ -101,7 +101,7 @@ impl Engine {
             ready_at,
             payload,
         });
-        if put.unique.is_some() || put.delay == Delay::Held || put.bonds.is_some() {
+        if put.unique.is_some() || put.delay == Delay::Held || !put.bonds.are_none() {
             self.adorn(&mut task, put);
         }
         change(&mut task, &mut self.issued);
@@ -112,8 +112,8 @@ impl Engine {
             self.open_window(number, put.queue, unique, id.clone());
         }
         self.tell_put((client, request), put, (id, number));
-        if let Some(bonds) = &put.bonds {
-            self.bind(slot, number, bonds);
+        if !put.bonds.are_none() {
+            self.bind(slot, number, &put.bonds);
         }
         if put.ttl == TimeToLive::Instant {
             self.end_instant(slot, number);
@@ -152,7 +152,7 @@ impl Engine {
         request: RequestId,
         put: &Put<'_>,
     ) -> Answered {
-        if put.wait.is_some() || put.unique.is_some() || put.bonds.is_some() {
+        if put.wait.is_some() || put.unique.is_some() || !put.bonds.are_none() {
             let sentence = "a put that is answered with a number is neither unique nor waited \
                             for, and names no batch";
             return Err(bad(sentence.to_owned()));
@@ -180,7 +180,7 @@ impl Engine {
             Put { wait: Some(_), .. } => Some("be waited for"),
             Put { unique: Some(_), .. } => Some("be unique"),
             Put { ttl: TimeToLive::Instant, .. } => Some("live for an instant"),
-            Put { bonds: Some(Bonds { after: Some(_), .. }), .. } => Some("wait for a batch"),
+            Put { bonds: Bonds { after: Some(_), .. }, .. } => Some("wait for a batch"),
             _ => None,
         };
         if let Some(what) = what {
@@ -317,8 +317,8 @@ impl Engine {
         }
         self.check_payload(put.payload)?;
         put.unique.as_ref().map_or(Ok(()), |unique| self.check_unique(unique))?;
-        if let Some(bonds) = &put.bonds {
-            check_bonds(put, bonds)?;
+        if !put.bonds.are_none() {
+            check_bonds(put)?;
         }
         if let Some(ttr) = put.terms.ttr {
             check_positive("the TTR", Some(ttr))?;
@@ -430,8 +430,8 @@ impl Engine {
             self.check_windows(unique)?;
             content += unique.bytes(put.queue.len(), put.id.map_or(0, <[u8]>::len));
         }
-        if let Some(bonds) = &put.bonds {
-            content += self.bytes_of_bonds(bonds);
+        if !put.bonds.are_none() {
+            content += self.bytes_of_bonds(&put.bonds);
         }
         // Usually there is room for a new queue too.
         if !self.is_busy_for(put_bytes(put.queue.len(), content)) {
@@ -501,7 +501,7 @@ impl Engine {
 /// Whether a put waits for batches.
 #[inline(never)]
 const fn follows(put: &Put<'_>) -> bool {
-    matches!(put.bonds, Some(Bonds { after: Some(_), .. }))
+    put.bonds.after.is_some()
 }
 
 /// The refusal of a put into a queue that is paused for puts.

@@ -161,12 +161,12 @@ impl Engine {
         if put.wait.is_some_and(Wait::blocks) {
             self.check_waits(client, WAIT_OVERHEAD_BYTES)?;
         }
-        let after = put.bonds.map_or(0, |bonds| Bonds { batch: None, ..bonds }.bytes());
-        if let Some(bonds) = &put.bonds {
-            self.check_after(bonds)?;
+        let after = Bonds { batch: None, ..put.bonds };
+        if !after.are_none() {
+            self.check_after(&after)?;
         }
         let former = task.own_bytes() + task.away_bytes();
-        let bytes = put.payload.len() + put.terms.bytes() + after;
+        let bytes = put.payload.len() + put.terms.bytes() + after.bytes();
         let texts = task.reason_bytes() + task.checkpoint_bytes() + task.history_bytes();
         let waits = task.after().map_or(0, |after| after.bytes() as u64);
         let replaced = task.content_bytes() + task.extras_bytes() + texts + waits;

@@ -111,16 +111,17 @@ fn act(world: &mut World, dice: &mut Dice, who: usize) {
         deadline: Deadline::After(SECOND),
     };
     let moves = Command::Move { from: name, to: other, count: 2, state: StateKind::Ready };
+    let at_once = Put { delay: Delay::NONE, ..put };
     let mut steps = vec![
-        Step::Command(Command::Put(Put { delay: Delay::NONE, ..put })),
+        Step::Command(Command::Put(at_once)),
         Step::Command(moves),
         Step::Command(Command::Take(take)),
         Step::Command(Command::Publish(publish)),
-        Step::Command(Command::Put(Put { delay: Delay::NONE, ..put })),
+        Step::Command(Command::Put(at_once)),
     ];
     let command = match dice.below(20) {
         0..=7 => Command::Put(put),
-        8 => Command::PutInLine { put: Put { delay: Delay::NONE, ..put }, room: SECOND },
+        8 => Command::PutInLine { put: &at_once, room: SECOND },
         9..=11 => Command::Take(take),
         12 | 13 => moves,
         14 => Command::Queue(QueueCommand::Truncate(name)),

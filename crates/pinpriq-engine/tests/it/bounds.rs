@@ -484,7 +484,7 @@ fn much_that_is_due_at_once_comes_in_small_batches() {
     for number in 0..20 {
         let (put, room) = (Put::new(other, &large), Span::from_ms(1_000));
         let request = RequestId(number);
-        engine.apply(later, WORKER, request, &Command::PutInLine { put, room });
+        engine.apply(later, WORKER, request, &Command::PutInLine { put: &put, room });
     }
     let put_before = engine.totals().put;
     let settings = &[(CAPACITY, Value::None)];

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use expect_test::expect_file;
 use pinpriq_engine::{Engine, transition_listing};
-use pinpriq_proto::batches::{Bonds, GivenAfter, OnlyIf, encode_names};
+use pinpriq_proto::batches::{Bonds, OnlyIf, encode_names};
 use pinpriq_proto::command::{
     Ack, Amendment, Assign, BatchCommand, Bulk, BulkChange, Bury, Cancel, Command, Deed, Delay,
     Fail, Held, HeldBy, Put, QueueCommand, Release, Selection, Take, TakeMode, TimeToLive, Touch,
@@ -433,13 +433,12 @@ impl Bench {
         let delay = if variant == Variant::Delayed { DELAY } else { Span::ZERO };
         let only_if = if variant == Variant::Once { OnlyIf::Failed } else { OnlyIf::Done };
         let names = encode_names([BATCH]);
-        let after = Some(GivenAfter { names: &names, only_if });
-        let bonds = Some(Bonds { batch: None, after });
+        let bonds = Bonds { batch: None, after: Some(&names) };
         let put = Put { id: Some(ID), delay: Delay::For(delay), ..Put::new(QUEUE, b"payload") };
         for command in [
             Command::Kill { queue: QUEUE.into(), ids: &[ID] },
             Command::Batch(BatchCommand::Open { name: BATCH, ttl: None }),
-            Command::Put(Put { bonds, ..put }),
+            Command::Put(Put { bonds, only_if, ..put }),
         ] {
             let reply = ask(&mut self.engine, self.now, HERE, command);
             assert!(!matches!(reply, Some(Reply::Refused(_))), "{reply:?}");

@@ -20,7 +20,9 @@ impl<'a> Command<'a> {
         let put_of = |put: Put<'s>| Put { terms: terms(put.terms), ..put };
         match *self {
             Command::Put(put) => Command::Put(put_of(put)),
-            Command::PutInLine { put, room } => Command::PutInLine { put: put_of(put), room },
+            Command::PutInLine { put, room } => {
+                Command::PutInLine { put: arena.hold(put_of(*put)), room }
+            }
             Command::PutBuried { put, reason } => {
                 Command::PutBuried { put: arena.hold(put_of(*put)), reason }
             }

@@ -1,7 +1,7 @@
 //! What a put says about its task. When it waits, and for what, is up to the commands.
 
 use super::Wait;
-use crate::batches::{Bonds, decode_names};
+use crate::batches::{Bonds, OnlyIf};
 use crate::facts::{Care, Destination, Subject as _};
 use crate::limits::{ATTEMPTS_MAX, BACKOFF_MS_MAX};
 use crate::request::fault::Fault;
@@ -80,8 +80,11 @@ pub struct Put<'a> {
     #[letter(8)]
     pub result: bool,
     /// What it has to do with batches.
-    #[letter(9)]
-    pub bonds: Option<Bonds<'a>>,
+    #[letter(9, default = Bonds::NONE)]
+    pub bonds: Bonds<'a>,
+    /// Whether it is worth doing once the batches are done that it waits for.
+    #[letter(10, default = OnlyIf::Done)]
+    pub only_if: OnlyIf,
 }
 
 /// How long a new task stays waiting.
@@ -132,7 +135,8 @@ impl<'a> Put<'a> {
             wait: None,
             unique: None,
             result: false,
-            bonds: None,
+            bonds: Bonds::NONE,
+            only_if: OnlyIf::Done,
         }
     }
 }
@@ -205,9 +209,9 @@ impl<'a> Put<'a> {
     #[inline]
     pub(super) fn destination(&self) -> Destination<'a> {
         match self.bonds {
-            None => Destination::Queue(self.queue),
-            Some(Bonds { batch, after }) => {
-                let after = after.map_or(&b""[..], |after| after.names);
+            Bonds::NONE => Destination::Queue(self.queue),
+            Bonds { batch, after } => {
+                let after = after.unwrap_or_default();
                 Destination::Bonds { queue: self.queue, batch, after }
             }
         }
@@ -262,13 +266,11 @@ pub(super) fn of_put<'c>(put: &Put<'c>, tell: &mut dyn FnMut(Need<'c>)) {
     if put.wait.is_some() {
         put.queue.each(Right::Look, tell);
     }
-    if let Some(bonds) = put.bonds {
-        // Without a batch, all of them would be meant.
-        if let Some(batch) = bonds.batch {
-            batch.each(Right::Put, tell);
-        }
-        for name in decode_names(bonds.after.map_or(b"", |after| after.names)) {
-            name.each(Right::Look, tell);
-        }
+    // Without a batch, all of them would be meant.
+    if let Some(batch) = put.bonds.batch {
+        batch.each(Right::Put, tell);
+    }
+    for name in put.bonds.names_after() {
+        name.each(Right::Look, tell);
     }
 }

@@ -31,7 +31,7 @@ struct Owned {
 
 impl Arena {
     /// Holds a value that need not be dropped.
-    pub(crate) fn hold<T: Copy>(&self, value: T) -> &T {
+    pub fn hold<T: Copy>(&self, value: T) -> &T {
         self.lists.alloc(value)
     }
 

@@ -9,7 +9,7 @@ use super::parts::{self, Parts, number};
 use super::reading::{Arguments, Key as _, Room, Value as _, held, selection};
 use super::spec::Word;
 use super::writing::Writing;
-use crate::batches::{Bonds, GivenAfter, OnlyIf};
+use crate::batches::{Bonds, OnlyIf};
 use crate::command::{
     Ack, Command, Delay, Put, QueueName, Selection, Take, TakeMode, TimeToLive, Transfer, Wait,
 };
@@ -36,10 +36,9 @@ pub const RARE_OF_PUT: u64 = UNIQUE.bit
     | options::BACKOFF.bit
     | options::BACKOFFMAX.bit
     | options::RESULT_WANTED.bit
-    | OF_BONDS;
-
-/// The options of `PUT` about batches.
-const OF_BONDS: u64 = options::BATCH.bit | options::AFTER.bit | options::IF.bit;
+    | options::BATCH.bit
+    | options::AFTER.bit
+    | options::IF.bit;
 
 /// The options of `ACK` beside the lane.
 const OPTIONS_OF_ACK: u64 = PAYLOAD.bit | ZOMBIE.bit | COST_SPENT.bit | options::RESULT.bit;
@@ -71,8 +70,10 @@ pub fn put<'a>(parts: &'a Parts<'a>, room: &'a Room<'a>) -> Read<'a> {
     if result && put.wait.is_none() {
         return Err(Fault::bad("RESULT asks for what comes of the task: give WAIT too"));
     }
-    let bonds = bonds(parts)?;
-    let put = Put { delay: delay.unwrap_or(put.delay), terms, unique, result, bonds, ..put };
+    let bonds = Bonds { batch: parts.option(options::BATCH), after: parts.after() };
+    let only_if = only_if(parts)?;
+    let delay = delay.unwrap_or(put.delay);
+    let put = Put { terms, delay, unique, result, bonds, only_if, ..put };
     if let Some(state) = parts.option(STATE_BURIED) {
         if parts::state(state)? != StateKind::Buried {
             let rule = "a task can be put with STATE B, and with no other";
@@ -90,8 +91,10 @@ pub fn put<'a>(parts: &'a Parts<'a>, room: &'a Room<'a>) -> Read<'a> {
     if parts.has(REASON) {
         return Err(Fault::bad("REASON says why a task is put with STATE B: give that too"));
     }
-    let room = parts.span(ROOM)?;
-    Ok(room.map_or(Command::Put(put), |room| Command::PutInLine { put, room }))
+    Ok(match parts.span(ROOM)? {
+        None => Command::Put(put),
+        Some(wait) => Command::PutInLine { put: room.put.get_or_init(|| put), room: wait },
+    })
 }
 
 /// Reads a put without any of [`RARE_OF_PUT`].
@@ -109,7 +112,8 @@ pub fn plain_put<'a>(parts: &Parts<'a>) -> Result<Put<'a>, Fault> {
         terms: Terms::read_plain(parts)?,
         unique: None,
         result: false,
-        bonds: None,
+        bonds: Bonds::NONE,
+        only_if: OnlyIf::Done,
     })
 }
 
@@ -119,20 +123,14 @@ fn exclude(one: options::Opt, other: options::Opt) -> Fault {
     Fault::bad(format!("{one} and {other} exclude each other: give one of them"))
 }
 
-/// Returns what a put says about batches.
-fn bonds<'a>(parts: &'a Parts<'a>) -> Result<Option<Bonds<'a>>, Fault> {
-    if parts.has_none_of(OF_BONDS) {
-        return Ok(None);
-    }
-    let (batch, only_if) = (parts.option(options::BATCH), parts.value(options::IF)?);
-    let after = match parts.after() {
-        None if only_if.is_some() => {
-            return Err(Fault::bad("IF says more about AFTER: give that too"));
+/// Returns whether a task is worth doing once the batches are done that it waits for.
+fn only_if(parts: &Parts<'_>) -> Result<OnlyIf, Fault> {
+    match parts.value(options::IF)? {
+        Some(_) if parts.after().is_none() => {
+            Err(Fault::bad("IF says more about AFTER: give that too"))
         }
-        None => None,
-        Some(names) => Some(GivenAfter { names, only_if: only_if.unwrap_or_default() }),
-    };
-    Ok((batch.is_some() || after.is_some()).then_some(Bonds { batch, after }))
+        given => Ok(given.unwrap_or_default()),
+    }
 }
 
 fn unique<'a>(parts: &Parts<'a>) -> Result<Option<Unique<'a>>, Fault> {
@@ -304,7 +302,7 @@ pub(crate) fn write(command: &Command<'_>, to: &mut Writing) {
     match *command {
         Command::Put(put) => write_put(&put, to),
         Command::PutInLine { put, room } => {
-            write_put(&put, to);
+            write_put(put, to);
             to.option(ROOM, Some(room));
         }
         Command::PutBuried { put, reason } => {
@@ -375,7 +373,8 @@ fn write_several(word: &[u8], queue: QueueName<'_>, receipts: &[Receipt], to: &m
 }
 
 fn write_put(put: &Put<'_>, to: &mut Writing) {
-    let Put { queue, payload, terms, priority, delay, ttl, id, wait, unique, result, bonds } = *put;
+    let Put { queue, payload, terms, priority, delay, ttl, id, wait, unique, .. } = *put;
+    let Put { result, bonds, only_if, .. } = *put;
     to.all(&[b"PUT", queue, payload]);
     terms.write(to);
     to.option(options::PRIORITY, Some(priority).filter(|it| *it != Some(0)));
@@ -394,13 +393,10 @@ fn write_put(put: &Put<'_>, to: &mut Writing) {
     to.option(options::WAIT, wait);
     to.flag(options::RESULT_WANTED, result);
     to.is_unsayable |= wait == Some(Wait::No) || (result && wait.is_none());
-    if let Some(Bonds { batch, after }) = bonds {
-        to.option(options::BATCH, batch);
-        to.after(after.map(|after| after.names));
-        let only_if = after.map(|after| after.only_if);
-        to.option(options::IF, only_if.filter(|it| *it != OnlyIf::default()));
-        to.is_unsayable |= batch.is_none() && after.is_none();
-    }
+    to.option(options::BATCH, bonds.batch);
+    to.after(bonds.after);
+    to.option(options::IF, Some(only_if).filter(|it| *it != OnlyIf::Done));
+    to.is_unsayable |= only_if != OnlyIf::Done && bonds.after.is_none();
     if let Some(Unique { key, window, on_duplicate }) = unique {
         to.option(UNIQUE, Some(key));
         to.option(WINDOW, window);

@@ -9,6 +9,7 @@ use pinpriq_engine::Applied;
 use pinpriq_proto::command::{Command, Delay, Put, Step};
 use pinpriq_proto::facts::Care;
 use pinpriq_proto::fanout::{Deadline, Publish};
+use pinpriq_proto::letters::Arena;
 use pinpriq_proto::limits::put_bytes;
 use pinpriq_proto::reply::{Refusal, RefusalKind};
 use pinpriq_proto::task::{Bytes, ClientId, Farewell, Receipt, RequestId};
@@ -211,11 +212,12 @@ impl Seat {
         request: RequestId,
         command: &Command<'_>,
     ) -> Result<(), Undone> {
+        let arena = Arena::default();
         if let Command::Transaction(given) = command {
-            let steps = self.steps_in_own_time(given);
+            let steps = self.steps_in_own_time(given, &arena);
             return self.carry_out_one(request, &Command::Transaction(&steps), Care::LongReply);
         }
-        self.carry_out_one(request, &self.one_in_own_time(command), Care::Plain)
+        self.carry_out_one(request, &self.one_in_own_time(command, &arena), Care::Plain)
     }
 
     #[inline(always)]
@@ -315,7 +317,7 @@ impl Seat {
     /// Returns the same command, with moments on the server's time line instead of those by the
     /// wall clock. A put that is numbered or buried has none.
     #[inline(never)]
-    fn one_in_own_time<'c>(&self, command: &Command<'c>) -> Command<'c> {
+    fn one_in_own_time<'c>(&self, command: &Command<'c>, arena: &'c Arena) -> Command<'c> {
         match *command {
             Command::Publish(publish) => {
                 let deadline = match publish.deadline {
@@ -326,7 +328,7 @@ impl Seat {
             }
             Command::Put(put) => Command::Put(self.put_in_own_time(&put)),
             Command::PutInLine { put, room } => {
-                Command::PutInLine { put: self.put_in_own_time(&put), room }
+                Command::PutInLine { put: arena.hold(self.put_in_own_time(put)), room }
             }
             other => other,
         }
@@ -341,9 +343,9 @@ impl Seat {
     }
 
     #[inline(never)]
-    fn steps_in_own_time<'c>(&self, steps: &[Step<'c>]) -> Vec<Step<'c>> {
+    fn steps_in_own_time<'c>(&self, steps: &[Step<'c>], arena: &'c Arena) -> Vec<Step<'c>> {
         let translate = |step: &Step<'c>| match step {
-            Step::Command(command) => Step::Command(self.one_in_own_time(command)),
+            Step::Command(command) => Step::Command(self.one_in_own_time(command, arena)),
             step => *step,
         };
         steps.iter().map(translate).collect()

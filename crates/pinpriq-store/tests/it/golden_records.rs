@@ -312,16 +312,8 @@ fn the_bytes_are_those_of_the_page() {
     };
     let shared = TaskRecord { shared: true, ..plain_task() };
     let held = Progress { state: State::HELD, ..Progress::fresh(129, None) };
-    let after =
-        After { names: vec![text("a"), text("b")], only_if: OnlyIf::Acked, any_failed: true };
-    let trace = Trace { after: Some(after), ..Trace::NONE }.kept();
-    let following = Progress { trace, ..held.clone() };
-    let mut member_of_batch = plain_task();
-    member_of_batch.set_batch(Some(text("g")));
     let table = [
         (moved(129, held), "11 8101 080600"),
-        (moved(129, following), "11 8101 0806 23 02 0161 0162 01 01 00"),
-        (task(member_of_batch), "0f 046a6f6273 01 00 220167 00 00"),
         (task(plain_task()), "0f 046a6f6273 01 00 00 00"),
         (
             task(full_task()),
@@ -371,6 +363,20 @@ fn the_bytes_are_those_of_the_page() {
         (Change::MemberGone(129), "0e 8101"),
     ];
     have_the_bytes(table);
+}
+
+#[test]
+fn the_bytes_of_what_has_to_do_with_batches_are_those_of_the_page() {
+    let after =
+        After { names: vec![text("a"), text("b")], only_if: OnlyIf::Acked, any_failed: true };
+    let trace = Trace { after: Some(after), ..Trace::NONE }.kept();
+    let following = Progress { trace, state: State::HELD, ..Progress::fresh(129, None) };
+    let mut member_of_batch = plain_task();
+    member_of_batch.set_batch(Some(text("g")));
+    have_the_bytes([
+        (moved(129, following), "11 8101 0806 23 02 0161 0162 01 01 00"),
+        (task(member_of_batch), "0f 046a6f6273 01 00 220167 00 00"),
+    ]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use pinpriq_proto::batches::{
     AFTER_MAX, After, BATCH_WAITERS_MAX, Bonds, MEMBER_OF_BATCH_BYTES, OnlyIf, batch_bytes,
-    check_batch_name, decode_names,
+    check_batch_name,
 };
 use pinpriq_proto::command::{Delay, Put, TimeToLive};
 use pinpriq_proto::looking::Reason;
@@ -29,15 +29,14 @@ pub(super) struct Emptied {
 
 /// Whether a put waits for batches.
 pub(super) fn waits_for_batches(put: &Put<'_>) -> bool {
-    put.bonds.is_some_and(|bonds| bonds.after.is_some())
+    put.bonds.after.is_some()
 }
 
 /// Whether what a put says about batches makes sense.
 pub(super) fn bonds_make_sense(put: &Put<'_>) -> Result<(), RefusalKind> {
-    let Some(bonds) = put.bonds else { return Ok(()) };
-    bonds.check().map_err(|refusal| refusal.kind)?;
+    put.bonds.check().map_err(|refusal| refusal.kind)?;
     let is_delayed_otherwise = matches!(put.delay, Delay::Until(_) | Delay::Held);
-    fits(bonds.after.is_none() || !(is_delayed_otherwise || put.ttl == TimeToLive::Instant))
+    fits(put.bonds.after.is_none() || !(is_delayed_otherwise || put.ttl == TimeToLive::Instant))
 }
 
 /// Whether a filter names what can be a batch.
@@ -56,12 +55,6 @@ pub(super) fn bytes_of_bonds(task: &TaskRecord) -> u64 {
     batch + task.progress.after().map_or(0, After::bytes) as u64
 }
 
-/// The names after `AFTER`.
-fn names_after<'a>(bonds: Option<Bonds<'a>>) -> impl Iterator<Item = &'a [u8]> {
-    let after = bonds.and_then(|bonds| bonds.after);
-    decode_names(after.map_or(&b""[..], |after| after.names))
-}
-
 impl Model {
     /// The numbers of the tasks that wait for a batch. Those of an emptied queue are among them
     /// until they are freed.
@@ -75,14 +68,14 @@ impl Model {
     }
 
     /// Refuses a put because of the batches that it names.
-    pub(super) fn bonds_fit(&self, bonds: Option<Bonds<'_>>) -> Result<(), RefusalKind> {
+    pub(super) fn bonds_fit(&self, bonds: Bonds<'_>) -> Result<(), RefusalKind> {
         self.after_fits(bonds)?;
-        bonds.and_then(|bonds| bonds.batch).map_or(Ok(()), |name| self.may_join(name))
+        bonds.batch.map_or(Ok(()), |name| self.may_join(name))
     }
 
     /// Refuses a put because of the batches that its task would wait for.
-    pub(super) fn after_fits(&self, bonds: Option<Bonds<'_>>) -> Result<(), RefusalKind> {
-        names_after(bonds).try_for_each(|name| self.may_follow(name))
+    pub(super) fn after_fits(&self, bonds: Bonds<'_>) -> Result<(), RefusalKind> {
+        bonds.names_after().try_for_each(|name| self.may_follow(name))
     }
 
     fn may_follow(&self, name: &[u8]) -> Result<(), RefusalKind> {
@@ -108,10 +101,10 @@ impl Model {
     }
 
     /// What a new task waits for. Batches that are done are left out.
-    pub(super) fn after_of(&self, bonds: Option<Bonds<'_>>) -> Option<After> {
-        let given = bonds?.after?;
-        let names = names_after(bonds).map(Bytes::from).collect();
-        Some(self.without_done(After { names, only_if: given.only_if, any_failed: false }))
+    pub(super) fn after_of(&self, put: &Put<'_>) -> Option<After> {
+        put.bonds.after?;
+        let names = put.bonds.names_after().map(Bytes::from).collect();
+        Some(self.without_done(After { names, only_if: put.only_if, any_failed: false }))
     }
 
     /// Leaves out the batches that are done. An unknown one, which only a damaged store has, counts

@@ -1,6 +1,6 @@
 //! Puts that wait for room. Which queues are full is decided in `capacity`.
 
-use pinpriq_proto::batches::{Bonds, GivenAfter, OnlyIf};
+use pinpriq_proto::batches::{Bonds, OnlyIf};
 use pinpriq_proto::command::{Delay, Put, TimeToLive, Wait};
 use pinpriq_proto::limits::WAIT_OVERHEAD_BYTES;
 use pinpriq_proto::reply::RefusalKind;
@@ -36,7 +36,8 @@ struct OwnPut {
     result: bool,
     unique: Option<(Bytes, Option<Span>, OnDuplicate)>,
     batch: Option<Bytes>,
-    after: Option<(Bytes, OnlyIf)>,
+    after: Option<Bytes>,
+    only_if: OnlyIf,
 }
 
 impl OwnPut {
@@ -52,19 +53,14 @@ impl OwnPut {
             wait: put.wait,
             result: put.result,
             unique: put.unique.map(|it| (it.key.into(), it.window, it.on_duplicate)),
-            batch: put.bonds.and_then(|bonds| bonds.batch).map(Into::into),
-            after: put
-                .bonds
-                .and_then(|bonds| bonds.after)
-                .map(|after| (after.names.into(), after.only_if)),
+            batch: put.bonds.batch.map(Into::into),
+            after: put.bonds.after.map(Into::into),
+            only_if: put.only_if,
         }
     }
 
     fn put(&self) -> Put<'_> {
         let unique = self.unique.as_ref();
-        let after = self.after.as_ref();
-        let after = after.map(|(names, only_if)| GivenAfter { names, only_if: *only_if });
-        let bonds = Bonds { batch: self.batch.as_deref(), after };
         Put {
             terms: self.terms.borrowed(),
             priority: self.priority,
@@ -78,7 +74,8 @@ impl OwnPut {
                 window: *window,
                 on_duplicate: *on_duplicate,
             }),
-            bonds: (bonds != Bonds::default()).then_some(bonds),
+            bonds: Bonds { batch: self.batch.as_deref(), after: self.after.as_deref() },
+            only_if: self.only_if,
             ..Put::new(&self.queue, &self.payload)
         }
     }
@@ -95,8 +92,7 @@ fn bytes_of(put: &Put<'_>) -> u64 {
     let unique = put.unique.map_or(0, |unique| unique.key.len());
     let id = put.id.map_or(0, <[u8]>::len);
     let content = put.payload.len() + put.terms.bytes();
-    let bonds = put.bonds.map_or(0, |bonds| bonds.bytes());
-    WAIT_OVERHEAD_BYTES + (put.queue.len() + id + content + unique + bonds) as u64
+    WAIT_OVERHEAD_BYTES + (put.queue.len() + id + content + unique + put.bonds.bytes()) as u64
 }
 
 impl Model {

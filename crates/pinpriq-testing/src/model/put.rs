@@ -117,7 +117,7 @@ impl Model {
             away: None,
             shared: false,
         };
-        let batch = self.join_new(number, put.bonds.and_then(|bonds| bonds.batch));
+        let batch = self.join_new(number, put.bonds.batch);
         task.set_batch(batch);
         self.enter(place, task);
         (number, id)
@@ -139,7 +139,7 @@ impl Model {
             };
         }
         let delay = self.length_of(put.delay);
-        if let after @ Some(_) = self.after_of(put.bonds) {
+        if let after @ Some(_) = self.after_of(put) {
             // Its delay counts from the moment at which it is freed.
             let trace = Trace { delay, after, ..Trace::NONE }.kept();
             return Progress { trace, state: State::HELD, ..fresh };
@@ -159,8 +159,7 @@ impl Model {
 
     fn has_room_for(&self, put: &Put<'_>) -> Result<(), RefusalKind> {
         let given = put.terms.bytes() + given_id_bytes(put.id.map_or(0, <[u8]>::len));
-        let bonds = put.bonds.map_or(0, |bonds| bonds.bytes() as u64);
-        let bonds = bonds + self.room_of_batch(put.bonds.and_then(|bonds| bonds.batch));
+        let bonds = put.bonds.bytes() as u64 + self.room_of_batch(put.bonds.batch);
         let content = (put.payload.len() + given) as u64 + Self::bytes_of_unique(put) + bonds;
         self.has_room(self.room_of_queue(put.queue) + TASK_OVERHEAD_BYTES + content)
     }
@@ -216,7 +215,7 @@ impl Model {
         let is_held = put.delay == Delay::Held;
         let waits_for_batches = waits_for_batches(put);
         bonds_make_sense(put)?;
-        fits(!(delays && !is_held && !waits_for_batches && put.wait.is_some()))?;
+        fits(!delays || is_held || waits_for_batches || put.wait.is_none())?;
         fits(!(delays && put.ttl == TimeToLive::Instant))?;
         if let Some(Wait::For(wait)) = put.wait {
             self.span_fits(Some(wait), true)?;

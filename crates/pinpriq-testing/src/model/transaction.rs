@@ -63,25 +63,23 @@ impl Model {
             Step::Command(command) => command,
         };
         fits(command.is_step())?;
-        let reply = match self.answer(client, request, command)? {
-            Some(reply) => reply,
-            // A put replies by itself, and may then be told to others, who await the task.
-            None => {
-                let is_own = |output: &Output| match output {
-                    Output::Reply { client: whose, request: to, .. } => {
-                        (*whose, *to) == (client, request)
-                    }
-                    _ => false,
-                };
-                match self.outputs.iter().rposition(is_own).map(|at| self.outputs.remove(at)) {
-                    Some(Output::Reply { reply, .. }) => reply,
-                    other => unreachable!("no reply but {other:?}"),
-                }
-            }
-        };
+        let answer = self.answer(client, request, command)?;
+        let reply = answer.unwrap_or_else(|| self.take_back_reply(client, request));
         if let Reply::Acks(acks) = &reply {
             acks.iter().try_for_each(|ack| ack.as_ref().map(drop).map_err(|it| it.kind))?;
         }
         Ok(reply)
+    }
+
+    /// A put replies by itself, and may then be told to others, who await the task.
+    fn take_back_reply(&mut self, client: ClientId, request: RequestId) -> Reply {
+        let is_own = |output: &Output| {
+            matches!(output, Output::Reply { client: whose, request: to, .. }
+                if (*whose, *to) == (client, request))
+        };
+        match self.outputs.iter().rposition(is_own).map(|at| self.outputs.remove(at)) {
+            Some(Output::Reply { reply, .. }) => reply,
+            other => unreachable!("no reply but {other:?}"),
+        }
     }
 }

@@ -511,7 +511,7 @@ impl Model {
         request: RequestId,
         put: &Put<'_>,
     ) -> Answer {
-        fits(put.wait.is_none() && put.unique.is_none() && put.bonds.is_none())?;
+        fits(put.wait.is_none() && put.unique.is_none() && put.bonds.are_none())?;
         self.put(client, request, put)?;
         let number = self.last_put;
         if let Some(Output::Reply { reply, .. }) = self.outputs.last_mut() {

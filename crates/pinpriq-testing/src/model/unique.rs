@@ -160,7 +160,7 @@ impl Model {
             .unique
             .filter(|unique| unique.window.is_some() && !self.windows.contains_key(&number));
         let window = window.map(|unique| window_bytes(put.queue.len(), unique.key.len(), id));
-        let only_after = put.bonds.map_or(0, |bonds| Bonds { batch: None, ..bonds }.bytes());
+        let only_after = Bonds { batch: None, ..put.bonds }.bytes();
         let content = put.payload.len() + put.terms.bytes() + only_after;
         let current = content as u64 + window.unwrap_or(0);
         self.has_room(current.saturating_sub(former as u64))
@@ -173,7 +173,7 @@ impl Model {
         unique: &Unique<'_>,
         expires_at: Option<Timestamp>,
     ) {
-        let after = self.after_of(put.bonds);
+        let after = self.after_of(put);
         let delay = self.length_of(put.delay);
         let state = if after.is_some() { State::HELD } else { put.delay.state(self.now) };
         self.give_payload(number, put.payload);

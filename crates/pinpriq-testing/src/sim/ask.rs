@@ -225,9 +225,8 @@ fn check(words: &[Vec<u8>], command: &Command<'_>) {
             let ranks = option("PRIORITY") != Some(b"NONE");
             let priority = || number("PRIORITY").unwrap_or(0);
             assert_eq!(ranks.then(priority), put.priority.map(i128::from));
-            let bonds = put.bonds.unwrap_or_default();
-            assert_eq!(option("BATCH"), bonds.batch);
-            let after = bonds.after.map(|after| decode_names(after.names).count() as i128);
+            assert_eq!(option("BATCH"), put.bonds.batch);
+            let after = put.bonds.after.map(|names| decode_names(names).count() as i128);
             assert_eq!(number("AFTER"), after);
         }
         (b"TAKE" | b"POP", Command::Take(take)) if *first != b"QUEUES" => {

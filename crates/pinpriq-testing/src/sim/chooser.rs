@@ -11,7 +11,7 @@ mod shares;
 
 use crate::Dice;
 use crate::model::{Model, is_placeholder};
-use pinpriq_proto::batches::{Bonds, GivenAfter};
+use pinpriq_proto::batches::Bonds;
 use pinpriq_proto::command::{
     Ack, Amendment, Assign, Cancel, Command, Delay, Done, End, Held, HeldBy, Order, Peek, Put,
     QueueCommand, QueueName, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
@@ -168,12 +168,10 @@ impl Chooser<'_> {
         let given = self.model.gives_ids(&queue) != self.once_in(40);
         let ttl = self.once_in(4).then(|| self.span() + if self.once_in(9) { 0 } else { delay });
         let unique = self.once_in(6).then(|| self.unique(&queue));
-        let (batch, after) = self.ties();
+        let (batch, after, only_if) = self.ties();
         let at = (delay > 0 && delay % 3 == 0 && after.is_none()).then(|| self.wall.ms() + delay);
         let is_held = delay == 0 && after.is_none() && self.once_in(20);
-        let after = after.as_ref();
-        let after = after.map(|(names, only_if)| GivenAfter { names, only_if: *only_if });
-        let bonds = Bonds { batch: batch.as_deref(), after };
+        let bonds = Bonds { batch: batch.as_deref(), after: after.as_deref() };
         let (payload, key, priority) = (self.payload(), self.key(), self.priority());
         let ttr = self.once_in(6).then(|| self.span());
         let ((share, cost), headers) = (self.share(), self.headers());
@@ -200,11 +198,12 @@ impl Chooser<'_> {
                 on_duplicate: *on_duplicate,
             }),
             result: waits && self.once_in(2),
-            bonds: (bonds != Bonds::default()).then_some(bonds),
+            bonds,
+            only_if,
         };
         Ask::of(&match room {
             None => Command::Put(put),
-            Some(room) => Command::PutInLine { put, room: Span::from_ms(room) },
+            Some(room) => Command::PutInLine { put: &put, room: Span::from_ms(room) },
         })
     }
 

@@ -363,7 +363,8 @@ impl Client {
         let is_closing = matches!(value, Value::Error(text) if text.starts_with("CLOSING "));
         if oracle.is_stopping && is_closing && matches!(state, SentState::Applied) {
             let waits = |command: &Command<'_>| match command {
-                Command::Put(put) | Command::PutInLine { put, .. } => put.wait.is_some(),
+                Command::Put(put) => put.wait.is_some(),
+                Command::PutInLine { put, .. } => put.wait.is_some(),
                 _ => false,
             };
             let is_put = ask.with_command(waits) == Some(true);
@@ -464,7 +465,8 @@ fn learn(ask: &Ask, reply: &Reply, oracle: &Oracle, known: &mut Knowledge) {
     match (ask, reply.bare()) {
         (_, Reply::Put(id) | Reply::PutOutcome(id, _) | Reply::PutUnique(PutUnique { id, .. })) => {
             let queue = ask.with_command(|command| match command {
-                Command::Put(put) | Command::PutInLine { put, .. } => Some(put.queue.to_vec()),
+                Command::Put(put) => Some(put.queue.to_vec()),
+                Command::PutInLine { put, .. } => Some(put.queue.to_vec()),
                 _ => None,
             });
             if let (Some(queue), Some(id)) = (queue.flatten(), oracle.model.resolve(id)) {

@@ -648,7 +648,7 @@ fn is_meant_put(
         (
             Command::PutInLine { put: own, room },
             Command::PutInLine { put: given, room: given_room },
-        ) if room == given_room => (own, given),
+        ) if room == given_room => (*own, *given),
         _ => return None,
     };
     let (Delay::Until(wanted), Delay::Until(at)) = (own.delay, given.delay) else { return None };

@@ -183,9 +183,8 @@ impl Census {
     pub(super) fn note_command(&mut self, model: &Model, client: ClientId, command: &Command<'_>) {
         let by_id = |queue: QueueName<'_>, id: &[u8]| task_of(model, queue, id);
         match command {
-            Command::Put(put) | Command::PutInLine { put, .. } => {
-                self.note_put(model, client, put);
-            }
+            Command::Put(put) => self.note_put(model, client, put),
+            Command::PutInLine { put, .. } => self.note_put(model, client, put),
             Command::PutBack(records) => self.note_put_back(model, client, records),
             Command::Ack(ack) => self.note_held(model, client, "ack", ack.held),
             Command::AckAll { queue, receipts } => {

@@ -9,6 +9,7 @@ mod schedules;
 mod terms;
 mod tubes;
 
+use pinpriq_proto::batches::{Bonds, OnlyIf};
 use pinpriq_proto::command::{
     Amendment, Assign, BatchCommand, Bulk, BulkChange, Command, Delay, Done, End, Held, HeldBy,
     Order, Peek, Put, QueueCommand, QueueName, Selection, Step, Take, TakeMode, TimeToLive,
@@ -54,8 +55,6 @@ pub(super) struct Memory {
     pub(super) takes_turns: bool,
     /// Whether many tasks of this run are in batches, or wait for some.
     pub(super) follows_batches: bool,
-    /// Whether all tasks together have little room in this run.
-    pub(super) has_little_room: bool,
     pub(super) receipts: Vec<Issued>,
     pub(super) popped: Vec<Vec<TaskRecord>>,
 }
@@ -269,8 +268,13 @@ impl<'a> Chooser<'a> {
         }
     }
 
+    /// Whether all tasks together have little room in this run.
+    fn has_little_room(&self) -> bool {
+        self.model.limits.bytes_max < u64::MAX
+    }
+
     fn payload(&mut self) -> Option<&'static [u8]> {
-        if self.memory.has_little_room && self.dice.once_in(2) {
+        if self.has_little_room() && self.dice.once_in(2) {
             return Some(&LARGE[..4_000]);
         }
         self.dice.once_in(4).then(|| self.bytes())
@@ -528,7 +532,8 @@ impl<'a> Chooser<'a> {
             wait,
             unique: self.dice.once_in(4).then(|| self.unique(queue)),
             result: wait.is_some() && self.dice.once_in(2),
-            bonds: None,
+            bonds: Bonds::NONE,
+            only_if: OnlyIf::Done,
         };
         self.with_bonds(put)
     }

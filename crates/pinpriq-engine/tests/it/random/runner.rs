@@ -112,7 +112,6 @@ impl<'a> Runner<'a> {
                 fans_out: dice.once_in(2),
                 takes_turns: dice.once_in(2),
                 follows_batches: dice.once_in(2),
-                has_little_room: limits.bytes_max < u64::MAX,
                 ..Memory::default()
             },
             census,

@@ -238,17 +238,20 @@ impl Words {
         };
         let has_end = first != "UPDATE" && first != "QUEUE" && ends.clone().any(is_end);
         let life = if has_end { self.option("TTL", Self::text) } else { None };
+        let ttl = life.map(|word| match word.as_str() {
+            "NONE" => TimeToLive::Endless,
+            _ => TimeToLive::Instant,
+        });
         let changes = ["SWITCH", "SNATCH", "RESTART"].contains(&first.as_str());
         let payload = if changes { self.option("PAYLOAD", Self::bytes) } else { None };
         let priority = if changes { self.option("PRIORITY", Self::priority) } else { None }.into();
         self.place();
         let mut command = self.plain(receipts);
         match &mut command {
-            Command::Put(put) | Command::PutInLine { put, .. } => match life.as_deref() {
-                Some("NONE") => put.ttl = TimeToLive::Endless,
-                Some(_) => put.ttl = TimeToLive::Instant,
-                None => {}
-            },
+            Command::Put(put) => put.ttl = ttl.unwrap_or(put.ttl),
+            Command::PutInLine { put, .. } if ttl.is_some() => {
+                *put = Box::leak(Box::new(Put { ttl: ttl.unwrap_or(put.ttl), ..**put }));
+            }
             Command::Take(take) | Command::TakeDone { take, .. } => {
                 take.selection = selection.unwrap_or(take.selection);
                 take.selection.narrow |= is_narrow;
@@ -267,13 +270,13 @@ impl Words {
                 }
             }
             Command::Release(release) => {
-                amend(&mut release.amendment, life.is_some(), payload, priority);
+                amend(&mut release.amendment, ttl.is_some(), payload, priority);
             }
             Command::Dig(transfer)
             | Command::Snatch(transfer)
             | Command::Restart(transfer)
             | Command::Switch { transfer, .. } => {
-                amend(&mut transfer.amendment, life.is_some(), payload, priority);
+                amend(&mut transfer.amendment, ttl.is_some(), payload, priority);
             }
             _ => {}
         }

@@ -2,7 +2,7 @@
 //! rights may do. `wherever` stands for a right on all that only the engine knows.
 
 use crate::users::Rule;
-use pinpriq_proto::batches::{Bonds, GivenAfter, OnlyIf};
+use pinpriq_proto::batches::{Bonds, OnlyIf};
 use pinpriq_proto::change::ScheduleRecord;
 use pinpriq_proto::command::{
     Ack, Amendment, Assign, BatchCommand, Bulk, BulkChange, Bury, Delay, Fail, Peek, QueueName,
@@ -41,11 +41,11 @@ const PUT: Put<'static> = Put {
     wait: None,
     unique: None,
     result: false,
-    bonds: None,
+    bonds: Bonds::NONE,
+    only_if: OnlyIf::Done,
 };
 /// In the batch `c`, and after the batch `d`.
-const BONDS: Bonds<'static> =
-    Bonds { batch: Some(b"c"), after: Some(GivenAfter { names: b"\x01d", only_if: OnlyIf::Done }) };
+const BONDS: Bonds<'static> = Bonds { batch: Some(b"c"), after: Some(b"\x01d") };
 const TAKE: Take<'static> = Take {
     queues: &[b"q", b"p"],
     member: None,
@@ -79,11 +79,16 @@ fn table() -> Vec<(Command<'static>, &'static str)> {
     let waiting = Put { wait: Some(Wait::Forever), ..PUT };
     let mut table = vec![
         (Command::Put(PUT), "put:q"),
-        (Command::Put(Put { bonds: Some(BONDS), ..PUT }), "put:q put:c look:d"),
+        (Command::Put(Put { bonds: BONDS, ..PUT }), "put:q put:c look:d"),
         (Command::Batch(BatchCommand::Open { name: b"c", ttl: None }), "put:c"),
         (Command::Batch(BatchCommand::Close(b"c")), "put:c"),
+        (
+            Command::Batch(BatchCommand::Cancel { name: b"c", reason: None, grace: None }),
+            "manage:c",
+        ),
+        (Command::Batch(BatchCommand::Drop(b"c")), "manage:c"),
         (Command::Put(waiting), "put:q look:q"),
-        (Command::PutInLine { put: PUT, room: Span::ZERO }, "put:q"),
+        (Command::PutInLine { put: &PUT, room: Span::ZERO }, "put:q"),
         (Command::Take(TAKE), "take:q take:p"),
         (
             Command::TakeDone {
@@ -203,11 +208,6 @@ fn managing() -> Vec<(Command<'static>, &'static str)> {
     let steps: &[Step<'_>] =
         &[Step::Command(Command::Put(PUT)), Step::Nothing, Step::Command(Command::Dig(TRANSFER))];
     vec![
-        (
-            Command::Batch(BatchCommand::Cancel { name: b"c", reason: None, grace: None }),
-            "manage:c",
-        ),
-        (Command::Batch(BatchCommand::Drop(b"c")), "manage:c"),
         (Command::Dig(TRANSFER), "manage:topic"),
         (Command::Switch { transfer: TRANSFER, to }, "manage:topic"),
         (Command::Snatch(TRANSFER), "manage:topic"),

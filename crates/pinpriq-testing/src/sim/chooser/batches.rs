@@ -8,7 +8,7 @@ use pinpriq_proto::names::NamesPage;
 use super::{Ask, Chooser, Text, pick};
 
 /// The batch that a task is in, and the names of those that it waits for, as a put has them.
-pub(super) type Ties = (Option<Text>, Option<(Vec<u8>, OnlyIf)>);
+pub(super) type Ties = (Option<Text>, Option<Vec<u8>>, OnlyIf);
 
 const BATCHES: [&[u8]; 3] = [b"p", b"q", b"r"];
 
@@ -45,7 +45,7 @@ impl Chooser<'_> {
     /// What a put says about batches: usually nothing.
     pub(super) fn ties(&mut self) -> Ties {
         if !self.once_in(5) {
-            return (None, None);
+            return (None, None, OnlyIf::Done);
         }
         let batch = (!self.once_in(4)).then(|| self.batch_name());
         let waits = batch.is_none() || self.once_in(3);
@@ -58,10 +58,12 @@ impl Chooser<'_> {
             let names = names.into_iter().flatten();
             let names: Vec<Text> =
                 names.filter(|name| is_wrong || Some(name) != batch.as_ref()).collect();
-            let only_if = OnlyIf::ALL[self.index(OnlyIf::ALL.len())];
-            (encode_names(names.iter().map(Vec::as_slice)), only_if)
+            encode_names(names.iter().map(Vec::as_slice))
         });
         // Without a name it waits for nothing.
-        (batch, after.filter(|(names, _)| !names.is_empty()))
+        let after = after.filter(|names| !names.is_empty());
+        let only_if = OnlyIf::ALL[self.index(OnlyIf::ALL.len())];
+        let only_if = if after.is_some() { only_if } else { OnlyIf::Done };
+        (batch, after, only_if)
     }
 }

@@ -1,7 +1,7 @@
 //! Chooses commands on batches, and what puts and imports say about them. There are few names, so
 //! that tasks of one batch wait for another.
 
-use pinpriq_proto::batches::{After, Bonds, GivenAfter, OnlyIf, encode_names};
+use pinpriq_proto::batches::{After, Bonds, OnlyIf, encode_names};
 use pinpriq_proto::command::{BatchCommand, Delay, Put, TimeToLive};
 use pinpriq_proto::task::Bytes;
 
@@ -47,12 +47,13 @@ impl Chooser<'_> {
         }
         let batch = (!self.dice.once_in(4)).then(|| self.batch_name());
         let waits = batch.is_none() || self.dice.once_in(3);
-        let after = waits.then(|| GivenAfter {
-            names: Vec::leak(encode_names(self.names_after(batch))),
-            only_if: self.dice.pick(&OnlyIf::ALL),
-        });
-        let put = Put { bonds: Some(Bonds { batch, after }), ..put };
-        if after.is_none() || self.dice.once_in(12) {
+        if !waits {
+            return Put { bonds: Bonds { batch, after: None }, ..put };
+        }
+        let after: Option<&[u8]> = Some(Vec::leak(encode_names(self.names_after(batch))));
+        let only_if = self.dice.pick(&OnlyIf::ALL);
+        let put = Put { bonds: Bonds { batch, after }, only_if, ..put };
+        if self.dice.once_in(12) {
             return put;
         }
         // Usually what makes sense for a task that waits for others.
@@ -67,8 +68,8 @@ impl Chooser<'_> {
 
     /// The same put, whose task waits for no batch.
     pub(super) fn without_after(put: Put<'static>) -> Put<'static> {
-        let batch = put.bonds.and_then(|bonds| bonds.batch);
-        Put { bonds: batch.map(|name| Bonds { batch: Some(name), after: None }), ..put }
+        let bonds = Bonds { after: None, ..put.bonds };
+        Put { bonds, only_if: OnlyIf::Done, ..put }
     }
 
     /// Some batches to wait for. Most of them are there, and few are named where they must not be.

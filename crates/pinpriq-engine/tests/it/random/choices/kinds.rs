@@ -1,6 +1,7 @@
 //! Chooses commands and their fields by the declarations. A command that is not named here takes
 //! part too.
 
+use pinpriq_proto::batches::Bonds;
 use pinpriq_proto::choosing::Chosen;
 use pinpriq_proto::command::{
     Ack, BatchCommand, Bulk, BulkChange, Bury, Cancel, Command, Deed, Delay, Done, Fail, Filter,
@@ -288,6 +289,7 @@ impl Chooser<'_> {
     fn made_sensible(&mut self, command: Command<'static>) -> Command<'static> {
         match command {
             Command::Put(put) if self.model.is_full(put.queue) && !self.dice.once_in(4) => {
+                let put = Box::leak(Box::new(put));
                 Command::PutInLine { put, room: Span::chosen(self, "room") }
             }
             Command::PutBuried { put, reason } => {
@@ -296,7 +298,7 @@ impl Chooser<'_> {
             // The answer does not tell the id that the engine draws. It must be seen before the
             // task goes elsewhere as a dead letter.
             Command::PutNumbered(put) => {
-                let bonds = put.bonds.filter(|_| self.dice.once_in(8));
+                let bonds = if self.dice.once_in(8) { put.bonds } else { Bonds::NONE };
                 let put = Put { ttl: TimeToLive::Endless, bonds, ..*put };
                 Command::PutNumbered(self.without_waits(put))
             }
@@ -305,9 +307,7 @@ impl Chooser<'_> {
                 Command::Foremost { queue, state }
             }
             Command::Switch { transfer, .. } => self.switch(transfer),
-            Command::Move { from, count, .. }
-                if self.memory.has_little_room && self.dice.once_in(2) =>
-            {
+            Command::Move { from, count, .. } if self.has_little_room() && self.dice.once_in(2) => {
                 let state = self.dice.pick(&StateKind::ALL);
                 Command::Move { from, to: b"not there", count, state }
             }
