@@ -41,7 +41,12 @@ const OPERATIONS: u64 = 16_000;
 const OPERATIONS_ONCE: u64 = 64;
 const BACKLOG_ONCE: u64 = 640;
 
-const QUEUE: &[u8] = b"jobs";
+const QUEUE: &[u8] = &NAME.0;
+/// The C library compares at another pace what may reach into the next page of memory.
+static NAME: OnOwnPage = OnOwnPage(*b"jobs");
+
+#[repr(align(4096))]
+struct OnOwnPage([u8; 4]);
 const NOW: Timestamp = Timestamp::from_ms(1_000_000);
 
 /// What a scenario is called, how many tasks there are first, its steps, and how it is made. A

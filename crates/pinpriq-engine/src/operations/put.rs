@@ -58,14 +58,12 @@ impl Engine {
             (settings.ids, settings.ttl)
         });
         let (delay, expires_at) = self.check_put(put, ids, ttl)?;
-        if let Some(unique) = &put.unique {
-            if let Some(duplicate) = self.find_duplicate(put.queue, unique.key) {
-                return self.put_again(client, request, put, (unique, expires_at), duplicate);
+        let is_untied = put.is_untied();
+        if !is_untied {
+            if let Some(answered) = self.answer_tied_put(client, request, put, expires_at) {
+                return answered;
             }
             existing = self.queues.find(put.queue);
-        }
-        if !put.bonds.are_none() {
-            self.check_named_batches(&put.bonds)?;
         }
         let is_bounded = existing.is_some_and(|queue| self.queues[queue].is_bounded());
         self.check_put_allowed(put, existing, is_bounded)?;
@@ -101,7 +99,7 @@ impl Engine {
             ready_at,
             payload,
         });
-        if put.unique.is_some() || put.delay == Delay::Held || !put.bonds.are_none() {
+        if !is_untied || put.delay == Delay::Held {
             self.adorn(&mut task, put);
         }
         change(&mut task, &mut self.issued);
@@ -112,13 +110,30 @@ impl Engine {
             self.open_window(number, put.queue, unique, id.clone());
         }
         self.tell_put((client, request), put, (id, number));
-        if !put.bonds.are_none() {
+        if !is_untied {
             self.bind(slot, number, &put.bonds);
         }
         if put.ttl == TimeToLive::Instant {
             self.end_instant(slot, number);
         }
         Ok(None)
+    }
+
+    /// Replies to a put whose task is there already, or that names batches which take no more.
+    #[inline(never)]
+    fn answer_tied_put(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        put: &Put<'_>,
+        expires_at: Option<Timestamp>,
+    ) -> Option<Answered> {
+        if let Some(unique) = &put.unique
+            && let Some(duplicate) = self.find_duplicate(put.queue, unique.key)
+        {
+            return Some(self.put_again(client, request, put, (unique, expires_at), duplicate));
+        }
+        self.check_named_batches(&put.bonds).err().map(Err)
     }
 
     /// Replies to a put of a new task, now or at its end.
@@ -152,7 +167,7 @@ impl Engine {
         request: RequestId,
         put: &Put<'_>,
     ) -> Answered {
-        if put.wait.is_some() || put.unique.is_some() || !put.bonds.are_none() {
+        if put.wait.is_some() || !put.is_untied() {
             let sentence = "a put that is answered with a number is neither unique nor waited \
                             for, and names no batch";
             return Err(bad(sentence.to_owned()));
@@ -316,9 +331,8 @@ impl Engine {
             self.check_terms(put)?;
         }
         self.check_payload(put.payload)?;
-        put.unique.as_ref().map_or(Ok(()), |unique| self.check_unique(unique))?;
-        if !put.bonds.are_none() {
-            check_bonds(put)?;
+        if !put.is_untied() {
+            self.check_ties(put)?;
         }
         if let Some(ttr) = put.terms.ttr {
             check_positive("the TTR", Some(ttr))?;
@@ -368,6 +382,12 @@ impl Engine {
             }
             None => Ok((delay, None)),
         }
+    }
+
+    #[inline(never)]
+    fn check_ties(&self, put: &Put<'_>) -> Result<(), Refusal> {
+        put.unique.as_ref().map_or(Ok(()), |unique| self.check_unique(unique))?;
+        check_bonds(put)
     }
 
     #[inline(never)]
@@ -426,18 +446,26 @@ impl Engine {
         }
         let id = given_id_bytes(put.id.map_or(0, <[u8]>::len));
         let mut content = put.payload.len() + put.terms.bytes() + id;
-        if let Some(unique) = &put.unique {
-            self.check_windows(unique)?;
-            content += unique.bytes(put.queue.len(), put.id.map_or(0, <[u8]>::len));
-        }
-        if !put.bonds.are_none() {
-            content += self.bytes_of_bonds(&put.bonds);
+        if !put.is_untied() {
+            content += self.bytes_of_ties(put)?;
         }
         // Usually there is room for a new queue too.
         if !self.is_busy_for(put_bytes(put.queue.len(), content)) {
             return Ok(());
         }
         self.check_room(self.growth_by_put(existing, put.queue, content))
+    }
+
+    /// Returns how many bytes a put needs because it is unique or names batches. Refuses another
+    /// window where there are too many.
+    #[inline(never)]
+    fn bytes_of_ties(&self, put: &Put<'_>) -> Result<usize, Refusal> {
+        let mut bytes = self.bytes_of_bonds(&put.bonds);
+        if let Some(unique) = &put.unique {
+            self.check_windows(unique)?;
+            bytes += unique.bytes(put.queue.len(), put.id.map_or(0, <[u8]>::len));
+        }
+        Ok(bytes)
     }
 
     /// Returns the growth of [`Engine::bytes`] by a put of a task with `content` bytes of payload,

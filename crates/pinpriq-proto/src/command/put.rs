@@ -200,6 +200,12 @@ fn backoff(option: Opt, text: &[u8]) -> Result<Span, Fault> {
 }
 
 impl<'a> Put<'a> {
+    /// Whether it is neither unique nor has to do with batches.
+    #[must_use]
+    pub const fn is_untied(&self) -> bool {
+        self.unique.is_none() && self.bonds.are_none()
+    }
+
     /// Whether the reply may come late.
     pub(super) fn waits(&self) -> bool {
         self.wait.is_some_and(Wait::blocks)
