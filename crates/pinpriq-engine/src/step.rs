@@ -114,7 +114,7 @@ impl Engine {
         &mut self,
         slot: Slot,
         operation: Operation,
-        (unsaved, former): (Unsaved, Option<Weight>),
+        (mut unsaved, former): (Unsaved, Option<Weight>),
         change: impl FnOnce(&mut Task) -> State,
     ) {
         let from = self.lift(slot);
@@ -124,6 +124,8 @@ impl Engine {
             if former.is_none() {
                 self.bytes -= freed;
             }
+            // The record of a grant would leave it waiting.
+            unsaved = unsaved.max(Unsaved::Progress);
         }
         let task = &mut self.tasks[slot];
         let state = change(task);
