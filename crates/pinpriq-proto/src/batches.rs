@@ -243,6 +243,13 @@ impl BatchRecord {
         self.state == BatchState::Done
     }
 
+    /// Whether a task of this number is pending in it if its record names it. An older task names
+    /// one of the same name that was given up: a batch has a lower number than its tasks.
+    #[must_use]
+    pub fn may_have(&self, task: u64) -> bool {
+        !self.is_done() && self.number < task
+    }
+
     /// Whether a task of it has failed, or it was given up.
     #[must_use]
     pub const fn has_failed(&self) -> bool {

@@ -138,9 +138,16 @@ impl<'a> Import<'a> {
                 queue.each(Right::Put, tell);
                 Anywhere.each(Right::Manage, tell);
             }
-            Self::Task { .. } | Self::Window(_) | Self::Share(_) => {
+            Self::Task { task, .. } => {
                 self.queue().each(Right::Manage, tell);
+                if let Some(batch) = task.batch() {
+                    (&**batch).each(Right::Put, tell);
+                }
+                for name in task.names_after() {
+                    (&**name).each(Right::Look, tell);
+                }
             }
+            Self::Window(_) | Self::Share(_) => self.queue().each(Right::Manage, tell),
         }
     }
 
@@ -149,6 +156,7 @@ impl<'a> Import<'a> {
         match *self {
             Self::Queue { queue, settings: Some(settings), .. } => destination_of(queue, settings),
             Self::Schedule(schedule) => Destination::Schedule(&schedule.name, &schedule.plan.queue),
+            Self::Task { task, .. } => Destination::Record(task),
             _ => self.queue().into(),
         }
     }

@@ -8,6 +8,7 @@ use crate::limits::NAME_BYTES_MAX;
 use crate::names::QueueName;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::rights::{Need, Right};
+use crate::task::TaskRecord;
 
 /// Where a command belongs, when there are several engines.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +26,9 @@ pub enum Destination<'c> {
         /// Those that it waits for, as [`encode_names`](crate::batches::encode_names) writes them.
         after: &'c [u8],
     },
+    /// Where the queue of this task and the batches that its record names live, if that is one
+    /// shard.
+    Record(&'c TaskRecord),
     /// Where both of these queues live, if that is one shard.
     Pair(&'c [u8], &'c [u8]),
     /// Where this schedule and its queue live, if that is one shard.

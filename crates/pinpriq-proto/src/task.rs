@@ -711,6 +711,11 @@ impl TaskRecord {
         self.past.as_ref()?.batch.as_ref()
     }
 
+    /// The batches that it waits for.
+    pub fn names_after(&self) -> impl Iterator<Item = &Bytes> {
+        self.progress.after().into_iter().flat_map(|after| &after.names)
+    }
+
     /// Says in which batch it is pending.
     pub fn set_batch(&mut self, batch: Option<Bytes>) {
         if batch.is_some() || self.batch().is_some() {

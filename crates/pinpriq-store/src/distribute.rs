@@ -136,9 +136,13 @@ fn refuse_parting(fold: &Fold, to: Division) -> Result<(), StoreError> {
     let uses: Vec<(&Bytes, Bytes)> =
         uses.flat_map(|(name, uses)| used(uses).map(move |limit| (name, limit.into()))).collect();
     let uses = uses.iter().map(|(name, limit)| ("queue", *name, "uses the limit", limit));
+    let known = fold.batches_by_name();
+    let is_in = |task: &TaskRecord, batch: &Bytes| {
+        known.get(batch).is_some_and(|record| record.may_have(task.number))
+    };
     let batches = fold.tasks.values().flat_map(|(task, _)| {
-        let after = task.progress.after().into_iter().flat_map(|after| &after.names);
-        let named = task.batch().into_iter().chain(after);
+        let batch = task.batch().filter(|batch| is_in(task, batch));
+        let named = batch.into_iter().chain(task.names_after());
         named.map(move |batch| ("queue", &task.queue, "has tasks of the batch", batch))
     });
     let mut pairs = settings.chain(origins).chain(schedules).chain(uses).chain(batches);

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use pinpriq_proto::batches::BatchRecord;
 use pinpriq_proto::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Place, Publication, QueueRecord,
     RecordKey, ScheduleRecord,
@@ -267,6 +268,12 @@ impl Fold {
     pub fn details_of<'f, R: DetailRecord + 'f>(&'f self) -> impl Iterator<Item = &'f R> {
         let of_kind = (R::KIND, 0)..=(R::KIND, u64::MAX);
         self.details.range(of_kind).filter_map(|(_, (detail, _))| R::of(detail))
+    }
+
+    /// The batches that there are, by name.
+    #[must_use]
+    pub fn batches_by_name(&self) -> BTreeMap<&Bytes, &BatchRecord> {
+        self.details_of().map(|record: &BatchRecord| (&record.name, record)).collect()
     }
 
     /// The total size of the records that count, in bytes.

@@ -10,7 +10,7 @@ mod besides;
 mod birth;
 mod rare;
 
-use self::besides::{Besides, copied};
+use self::besides::{Besides, past};
 use self::birth::Birth;
 use crate::memory::payloads::{Kept, Payloads};
 use crate::memory::ranked::Rank;
@@ -667,7 +667,7 @@ impl Task {
     #[inline]
     fn past(&self) -> Option<Box<Past>> {
         let rare = self.besides.as_ref()?.rare.as_ref()?;
-        copied(rare)
+        past(rare)
     }
 
     fn progress_to_keep(&self) -> Progress {

@@ -289,15 +289,20 @@ impl Engine {
         after
     }
 
-    /// Lets a new task join a batch, which is made if there is none. One that is done by now, since
-    /// its last task has made room for this one, takes no more.
+    /// Makes a batch that a task is about to join, if there is none of this name.
+    pub(crate) fn make_if_new(&mut self, name: &[u8]) {
+        if self.batches.called(name).is_none() {
+            self.make_batch(name, None);
+        }
+    }
+
+    /// Lets a new task join a batch. One that is done by now, since its last task has made room for
+    /// this one, takes no more.
     pub(crate) fn join_named(&mut self, slot: Slot, name: &[u8]) {
-        let number = match self.batches.called(name) {
-            Some(batch) if batch.record.is_done() => return,
-            Some(batch) => batch.record.number,
-            None => self.make_batch(name, None),
-        };
-        self.join_batch(slot, number, Joining::New);
+        let batch = self.batches.called(name).map(|batch| &batch.record);
+        if let Some(number) = batch.filter(|it| !it.is_done()).map(|record| record.number) {
+            self.join_batch(slot, number, Joining::New);
+        }
     }
 
     pub(crate) fn restore_batch(&mut self, record: BatchRecord, place: Option<Place>) {

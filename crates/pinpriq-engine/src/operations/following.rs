@@ -93,8 +93,9 @@ impl Engine {
 
     /// Lets a popped task that was put back join the batch again in which it was acknowledged.
     pub(crate) fn join_again(&mut self, slot: Slot, name: &Bytes) {
-        let batch = self.batches.called(name).map(|batch| &batch.record);
-        let batch = batch.filter(|record| !record.is_done() && record.acked > 0);
+        let (number, batch) = (self.tasks[slot].number(), self.batches.called(name));
+        let batch = batch.map(|batch| &batch.record);
+        let batch = batch.filter(|record| record.may_have(number) && record.acked > 0);
         if let Some(number) = batch.map(|record| record.number) {
             self.join_batch(slot, number, Joining::Again);
         }
@@ -440,12 +441,12 @@ impl Engine {
     }
 
     /// Goes through the tasks of these batches again that are being cancelled.
-    pub(crate) fn go_on_cancelling(&mut self, numbers: &[u64]) {
+    pub(crate) fn go_on_cancelling(&mut self, numbers: impl IntoIterator<Item = u64>) {
         for number in numbers {
-            let batch = self.batches.one(*number).map(|batch| &batch.record);
+            let batch = self.batches.one(number).map(|batch| &batch.record);
             if batch.is_some_and(|it| it.cancelling.is_some() && !it.is_done()) {
-                let first = self.tasks.memberships.first(*number);
-                self.batches.cancel_from(*number, first);
+                let first = self.tasks.memberships.first(number);
+                self.batches.cancel_from(number, first);
             }
         }
     }
@@ -478,9 +479,8 @@ impl Engine {
     fn revive_member(&mut self, slot: Slot, name: Option<&Bytes>) {
         let kind = self.tasks[slot].kind();
         let batch = name.filter(|_| !kind.is_finished()).and_then(|it| self.batches.called(it));
-        let Some(record) = batch.map(|batch| &batch.record).filter(|it| !it.is_done()) else {
-            return;
-        };
+        let (batch, task) = (batch.map(|batch| &batch.record), self.tasks[slot].number());
+        let Some(record) = batch.filter(|record| record.may_have(task)) else { return };
         let number = record.number;
         self.tasks.memberships.join(slot, number);
         self.bytes += MEMBER_OF_BATCH_BYTES;

@@ -14,7 +14,7 @@ use crate::operations::ageing::check_ageing;
 use crate::operations::arguments::{bad, check_id, check_positive, check_reason, quoted};
 use crate::operations::progress::check_checkpoint;
 use crate::transition::Operation;
-use pinpriq_proto::batches::{AFTER_MAX, After, MEMBER_OF_BATCH_BYTES, check_batch_name};
+use pinpriq_proto::batches::{AFTER_MAX, After, Bonds, MEMBER_OF_BATCH_BYTES, encode_names};
 use pinpriq_proto::change::{Change, ScheduleRecord};
 use pinpriq_proto::command::QueueName;
 use pinpriq_proto::export::Import;
@@ -119,6 +119,9 @@ impl Engine {
 
         let queue = existing.unwrap_or_else(|| self.queues.find_or_make(&record.queue));
         self.count_queue(queue);
+        if let Some(name) = &batch {
+            self.make_if_new(name);
+        }
         let number = self.issued.next();
         let id = match own {
             Some(own) => TaskId::Given(own),
@@ -354,7 +357,9 @@ fn check_imported_bonds(record: &TaskRecord) -> Result<(), Refusal> {
         let state = record.progress.state.kind();
         return Err(bad(format!("a task in state {state} waits for no batch")));
     }
-    after.iter().chain(record.batch()).try_for_each(|name| check_batch_name(name))
+    let names = encode_names(after.iter().map(|name| &**name));
+    let batch = record.batch().map(|name| &**name);
+    Bonds { batch, after: (!names.is_empty()).then_some(&names) }.check()
 }
 
 fn check_unique_key(key: &[u8]) -> Result<(), Refusal> {

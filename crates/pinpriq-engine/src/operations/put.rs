@@ -120,6 +120,7 @@ impl Engine {
     }
 
     /// Replies to a put whose task is there already, or that names batches which take no more.
+    /// Makes the batch of another one if there is none, once nothing refuses the put any more.
     #[inline(never)]
     fn answer_tied_put(
         &mut self,
@@ -133,7 +134,21 @@ impl Engine {
         {
             return Some(self.put_again(client, request, put, (unique, expires_at), duplicate));
         }
-        self.check_named_batches(&put.bonds).err().map(Err)
+        self.prepare_batch(client, put).err().map(Err)
+    }
+
+    /// Makes the batch of a put, before its task has a number.
+    fn prepare_batch(&mut self, client: ClientId, put: &Put<'_>) -> Result<(), Refusal> {
+        self.check_named_batches(&put.bonds)?;
+        let Some(name) = put.bonds.batch else { return Ok(()) };
+        let existing = self.queues.find(put.queue);
+        let is_bounded = existing.is_some_and(|queue| self.queues[queue].is_bounded());
+        self.check_put_allowed(put, existing, is_bounded)?;
+        if put.wait.is_some_and(Wait::blocks) {
+            self.check_waits(client, WAIT_OVERHEAD_BYTES)?;
+        }
+        self.make_if_new(name);
+        Ok(())
     }
 
     /// Replies to a put of a new task, now or at its end.

@@ -157,12 +157,13 @@ impl Engine {
         for (number, former) in accounts.into_iter().rev() {
             self.accounts.set(number, former);
         }
-        let numbers: Vec<u64> = batches.keys().copied().collect();
+        // Each task that is put back has another place in the list of its batch.
+        let moved: BTreeSet<u64> = batches.keys().chain(memberships.values()).copied().collect();
         self.take_out_tasks(&tasks, forgotten);
         self.put_back_windows(windows);
         self.put_back_batches(batches);
         self.put_back_tasks(tasks, &memberships);
-        self.go_on_cancelling(&numbers);
+        self.go_on_cancelling(moved);
         for (first, former) in publications {
             self.publications.put_back(first, former);
         }

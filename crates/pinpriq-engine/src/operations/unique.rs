@@ -123,6 +123,7 @@ impl Engine {
                     let awaited = PutAwaited { id, unique: Some(false) };
                     self.await_put(client, request, number, awaited, (wait, put.result));
                     self.end_replaced(put, unique, slot, number);
+                    self.free_at_once(number);
                     return Ok(None);
                 }
             }
@@ -163,6 +164,9 @@ impl Engine {
         }
         let after = Bonds { batch: None, ..put.bonds };
         if !after.are_none() {
+            // It stays in its batch, whatever the put says.
+            let own = self.tasks.memberships.name_of(slot);
+            Bonds { batch: own.map(|name| &**name), ..after }.check()?;
             self.check_after(&after)?;
         }
         let former = task.own_bytes() + task.away_bytes();

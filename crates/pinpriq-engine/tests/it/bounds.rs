@@ -1,5 +1,6 @@
 //! Bounds and limits of counters that need more tasks than a script should have.
 
+mod batches;
 mod bulk;
 
 use std::collections::BTreeSet;

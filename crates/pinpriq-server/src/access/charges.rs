@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::users::{Limit, Name};
-use pinpriq_proto::command::{Command, Step};
+use pinpriq_proto::command::{BatchCommand, Command, Step};
 use pinpriq_proto::reply::Refusal;
 use pinpriq_proto::task::Bytes;
 
@@ -82,7 +82,8 @@ fn name_of(account: &[u8]) -> Option<Name> {
     str::from_utf8(account).ok()?.parse().ok()
 }
 
-/// Returns how many tasks a command puts at least. A publication puts one for each member.
+/// Returns how many tasks a command puts at least. A publication puts one for each member. A batch
+/// counts as a task.
 fn tasks_put_by(command: &Command<'_>) -> u64 {
     match command {
         Command::Put(_)
@@ -90,7 +91,8 @@ fn tasks_put_by(command: &Command<'_>) -> u64 {
         | Command::PutBuried { .. }
         | Command::PutNumbered(_)
         | Command::Publish(_)
-        | Command::Import(_) => 1,
+        | Command::Import(_)
+        | Command::Batch(BatchCommand::Open { .. }) => 1,
         Command::Transaction(steps) => {
             let each = steps.iter().map(|step| match step {
                 Step::Command(command) => tasks_put_by(command),

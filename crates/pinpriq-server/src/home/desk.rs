@@ -339,6 +339,11 @@ impl Desk {
                 let batches = batch.into_iter().chain(decode_names(after));
                 (shard_of_bonds(queue, batches, sharding)?, Some(queue))
             }
+            (Destination::Record(task), _) => {
+                let batches = task.batch().into_iter().chain(task.names_after());
+                let batches = batches.map(|name| &**name);
+                (shard_of_bonds(&task.queue, batches, sharding)?, Some(&*task.queue))
+            }
             (Destination::Pair(one, other), _) => (shard_of_pair(one, other, sharding)?, Some(one)),
             (Destination::Uses { queue, dead_letters, uses }, _) => {
                 (shard_of_uses(queue, dead_letters, uses, sharding)?, Some(queue))

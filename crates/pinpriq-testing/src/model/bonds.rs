@@ -121,11 +121,17 @@ impl Model {
         after
     }
 
-    /// A new task joins a batch, which is made if there is none. Returns its name.
+    /// Makes the batch that a new task is to join, if there is none.
+    pub(super) fn make_if_new(&mut self, name: Option<&[u8]>) {
+        if let Some(name) = name.filter(|name| self.known_batch(name).is_err()) {
+            self.make_batch(name, None);
+        }
+    }
+
+    /// A new task joins a batch. Returns its name.
     pub(super) fn join_new(&mut self, number: u64, name: Option<&[u8]>) -> Option<Bytes> {
         let name = name?;
-        let known = self.known_batch(name);
-        let batch = known.unwrap_or_else(|_| self.make_batch(name, None));
+        let batch = self.known_batch(name).ok()?;
         if self.batches[&batch].record.is_done() {
             // Its last task was evicted to make room for this one.
             return None;
@@ -151,7 +157,7 @@ impl Model {
     pub(super) fn join_again(&mut self, number: u64, name: Option<&Bytes>) -> Option<Bytes> {
         let batch = self.known_batch(name?).ok()?;
         let record = &mut self.batch_mut(batch).record;
-        if record.is_done() || record.acked == 0 {
+        if !record.may_have(number) || record.acked == 0 {
             return None;
         }
         record.acked -= 1;
@@ -241,7 +247,7 @@ impl Model {
     pub(super) fn revive_bonds(&mut self, number: u64) {
         if let Some(name) = self.task(number).batch().cloned() {
             let known = self.known_batch(&name).ok();
-            let pending = known.filter(|batch| !self.batches[batch].record.is_done());
+            let pending = known.filter(|batch| self.batches[batch].record.may_have(number));
             match pending {
                 Some(batch) => self.batch_mut(batch).members.push(number),
                 None => self.task_mut(number).set_batch(None),
@@ -295,7 +301,9 @@ pub(super) fn imported_bonds_make_sense(from: &TaskRecord) -> Result<(), Refusal
     fits(after.len() <= AFTER_MAX)?;
     fits(after.is_empty() || from.progress.state == State::HELD)?;
     let mut names = after.iter().chain(from.batch()).map(|name| check_batch_name(name));
-    names.try_for_each(|it| it.map_err(|refusal| refusal.kind))
+    names.try_for_each(|it| it.map_err(|refusal| refusal.kind))?;
+    fits(!from.batch().is_some_and(|batch| after.contains(batch)))?;
+    fits((1..after.len()).all(|at| !after[..at].contains(&after[at])))
 }
 
 /// The batch that an imported task joins.

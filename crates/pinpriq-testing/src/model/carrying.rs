@@ -266,6 +266,7 @@ impl Model {
         until: Option<Timestamp>,
     ) -> TaskId {
         let place = Place::Queue(from.queue.clone());
+        self.make_if_new(batch_of_imported(from).map(|name| &**name));
         self.last_number += 1;
         let number = self.last_number;
         let ids = self.settings(&place).ids;

@@ -65,6 +65,7 @@ impl Model {
             self.may_wait(client, WAIT_OVERHEAD_BYTES)?;
         }
 
+        self.make_if_new(put.bonds.batch);
         for number in evicted {
             self.evict(number);
         }

@@ -146,6 +146,8 @@ impl Model {
             return Err(RefusalKind::Taken);
         }
         // It stays in the batch in which it is, whichever the put names.
+        let own = task.batch().map(|batch| &**batch);
+        fits(own.is_none_or(|own| put.bonds.names_after().all(|name| name != own)))?;
         self.after_fits(put.bonds)?;
         if waits {
             self.may_wait(client, WAIT_OVERHEAD_BYTES)?;

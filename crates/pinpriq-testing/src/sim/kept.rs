@@ -24,9 +24,15 @@ pub(crate) fn survivors(fold: &Fold) -> Survivors {
         lanes: fold.lanes.values().map(|(lane, _)| lane.clone()).collect(),
         ..Survivors::default()
     };
+    let batches = fold.batches_by_name();
     for (number, (task, _)) in &fold.tasks {
         let Some(lane) = &task.lane else {
-            kept.tasks.insert(*number, task.clone());
+            let mut task = task.clone();
+            let batch = task.batch().and_then(|name| batches.get(name));
+            if batch.is_none_or(|batch| !batch.may_have(*number)) {
+                task.set_batch(None);
+            }
+            kept.tasks.insert(*number, task);
             continue;
         };
         let Some((lane, _)) = fold.lanes.get(&lane.number) else { continue };

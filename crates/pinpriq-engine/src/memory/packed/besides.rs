@@ -75,8 +75,13 @@ pub(super) struct UnderWay {
     pub(super) history: Option<History>,
 }
 
+#[inline]
+pub(super) fn past(rare: &Rare) -> Option<Box<Past>> {
+    if rare.was_put_alone() { None } else { copied(rare) }
+}
+
 #[cold]
-pub(super) fn copied(rare: &Rare) -> Option<Box<Past>> {
+fn copied(rare: &Rare) -> Option<Box<Past>> {
     let (origin, scheduled) = (rare.origin.as_deref(), rare.scheduled.as_deref());
     Past::of(origin.cloned(), scheduled.cloned(), rare.unique.clone())
 }
@@ -127,7 +132,8 @@ impl Besides {
 
     #[inline]
     pub(super) fn trace(&self, delay: Span) -> Option<Box<Trace>> {
-        if delay.is_zero() && self.rare.is_none() { None } else { self.some_trace(delay) }
+        let is_nothing = self.rare.as_ref().is_none_or(|rare| rare.has_no_trace());
+        if delay.is_zero() && is_nothing { None } else { self.some_trace(delay) }
     }
 
     #[inline(never)]
@@ -255,15 +261,18 @@ impl Besides {
 
 impl Rare {
     fn has_no_past(&self) -> bool {
-        let Self { reason, origin, scheduled, unique, counts, is_held, aged, under_way, .. } = self;
-        let is_first = origin.is_none() && scheduled.is_none() && unique.is_none();
-        is_first
-            && self.after.is_none()
-            && under_way.is_none()
-            && reason.is_none()
-            && counts.are_none()
-            && !is_held
-            && aged.is_none()
+        self.was_put_alone() && self.reason.is_none() && self.has_no_trace()
+    }
+
+    /// Whether it comes from a put that says no more than what to do.
+    const fn was_put_alone(&self) -> bool {
+        self.origin.is_none() && self.scheduled.is_none() && self.unique.is_none()
+    }
+
+    fn has_no_trace(&self) -> bool {
+        let Self { counts, is_held, aged, under_way, after, .. } = self;
+        let is_free = !is_held && after.is_none();
+        is_free && counts.are_none() && aged.is_none() && under_way.is_none()
     }
 
     const fn cost(&self) -> u32 {
