@@ -1,6 +1,6 @@
 // Does everything that the dashboard can do, and looks at the effect over the API.
 
-import { visit } from "./checks.mjs";
+import { Hands } from "./hands.mjs";
 
 const STATE = (api, queue, id) =>
   api.ask("GET", `/v1/queues/${queue}/tasks/${id}`).then((it) => it.body.state ?? "X");
@@ -11,53 +11,15 @@ export async function actions(world) {
   await ofQueues(hands);
   await ofTasks(hands);
   await ofDeadLetters(hands);
-  await ofManyTasks(hands);
   await ofTopics(hands);
   await ofSchedules(hands);
   await ofLimits(hands);
+  await ofBatches(hands);
   await ofConnections(hands);
   // A refusal is a failed request to the browser too.
   const others = wrong.filter((it) => !/status of 4\d\d/.test(it));
   world.must(others.length === 0, others.join("\n"));
   await close();
-}
-
-// What a person does with the page.
-class Hands {
-  constructor(world, page) {
-    Object.assign(this, world, { page });
-  }
-
-  go(hash) {
-    return visit(this.page, this.server.url, hash);
-  }
-
-  press(name, within = this.page) {
-    return within.getByRole("button", { name, exact: true }).first().click();
-  }
-
-  // Fills in a dialog, and presses the button of this name. Returns what it says.
-  async give(values, action) {
-    const dialog = this.page.locator("dialog");
-    await dialog.getByRole("button", { name: action, exact: true }).waitFor();
-    for (const [label, value] of Object.entries(values)) {
-      const field = dialog.getByLabel(label, { exact: true });
-      const isChoice = await field.evaluate((it) => it.tagName === "SELECT");
-      if (isChoice) await field.selectOption(value);
-      else await field.fill(value);
-    }
-    const text = await dialog.textContent();
-    await dialog.getByRole("button", { name: action, exact: true }).click();
-    return text;
-  }
-
-  // The same, and waits until it is done.
-  async fill(values, action, said) {
-    const text = await this.give(values, action);
-    await this.page.locator("dialog").waitFor({ state: "detached" });
-    if (said) await this.page.locator(".toast", { hasText: said }).first().waitFor();
-    return text;
-  }
 }
 
 async function ofQueues(hands) {
@@ -225,76 +187,6 @@ async function ofDeadLetters({ api, step, must, page, ...others }) {
   });
 }
 
-// Makes dead letters of these causes in turn.
-async function makeDeadLetters(api, queue, number, causes) {
-  const page = 1_000;
-  await api.must("PUT", `/v1/queues/${queue}`, { attempts: 1, deadletter: `${queue}-dead` });
-  for (let made = 0; made < number; made += page) {
-    await api.batch(
-      queue,
-      Array.from({ length: page }, (_, at) => ({ payload: `${made + at}` })),
-    );
-    const tasks = await api.take(queue, page);
-    const fail = ({ receipt, payload }) => {
-      const reason = causes[Number(payload) % causes.length];
-      return { fail: { queue, receipt, reason } };
-    };
-    await api.must("POST", "/v1/multi", { commands: tasks.map(fail) });
-  }
-}
-
-// Takes tasks one after the other until `isOver`. Returns the times in ms, the shortest first.
-async function takes(api, queue, isOver) {
-  const times = [];
-  while (!isOver(times.length)) {
-    const started = performance.now();
-    await api.must("POST", `/v1/queues/${queue}:pop`, {});
-    times.push(performance.now() - started);
-  }
-  return times.sort((one, other) => one - other);
-}
-
-const p99 = (times) => `${times[Math.floor(times.length * 0.99)].toFixed(1)} ms`;
-
-async function ofManyTasks({ api, step, must, page, ...others }) {
-  const hands = new Hands({ api, ...others }, page);
-  const causes = ["no route to host", "a*b\\c is no address", "the customer is gone"];
-  const number = 99_000;
-  await makeDeadLetters(api, "mass", number, causes);
-  for (let made = 0; made < 20; made += 1) {
-    await api.batch("beside", Array(1_000).fill({ payload: "x" }));
-  }
-  const alone = await takes(api, "beside", (count) => count === 1_000);
-  let isOver = false;
-  const beside = takes(api, "beside", () => isOver);
-  await step(`${number} dead letters of three causes, told apart and sent back`, async () => {
-    for (const cause of causes) {
-      await hands.go("#/dead");
-      await hands.press("Send back", page.locator(".bars li", { hasText: cause }));
-      const asked = await hands.fill({}, "Send back 33,000 tasks", "33,000 tasks sent back.");
-      must(asked.includes(cause), asked);
-    }
-  });
-  isOver = true;
-  console.log(`p99 of takes: alone ${p99(alone)}, beside it ${p99(await beside)}`);
-  must((await api.queue("mass")).stats.counts.R === number, "not all are back");
-  await step("change many tasks of a queue, which are counted first", async () => {
-    await hands.go("#/queues/mass");
-    await hands.press("Change many");
-    const values = { "What to do": "move", "To the queue": "other", "Priority from": "1" };
-    await hands.give({ ...values, "Priority to": "2" }, "Count them");
-    await page.locator("dialog .form-error", { hasText: "There is no such task." }).waitFor();
-    await hands.give({ "Priority from": "0" }, "Count them");
-    await hands.fill({}, "Move 99,000 tasks", "99,000 tasks moved.");
-    must((await api.queue("other")).stats.counts.R === number, "they were not moved");
-    await hands.go("#/queues/other");
-    await hands.press("Change many");
-    await hands.give({ "What to do": "kill", "Put at least this long ago": "1 s" }, "Count them");
-    await hands.fill({}, "Kill 99,000 tasks", "99,000 tasks killed.");
-  });
-  for (const queue of ["mass", "beside"]) await api.must("DELETE", `/v1/queues/${queue}`);
-}
-
 async function ofTopics({ api, step, must, page, ...others }) {
   const hands = new Hands({ api, ...others }, page);
   await step("topics: create, publish, add and end a lane", async () => {
@@ -375,6 +267,60 @@ async function ofLimits({ api, step, must, page, ...others }) {
     await hands.press("Drop", row);
     await hands.fill({}, "Drop", "was dropped");
     must((await known()).code === "NOTFOUND", "it is still there");
+  });
+}
+
+async function ofBatches({ api, step, must, page, MARKUP, ...others }) {
+  const hands = new Hands({ api, ...others }, page);
+  const known = async (name) =>
+    (await api.ask("GET", `/v1/batches/${encodeURIComponent(name)}`)).body;
+  const ack = (queue, { receipt }) =>
+    api.must("POST", `/v1/queues/${queue}/receipts/${receipt}:ack`);
+  const row = (name) => page.locator("tbody tr", { hasText: name });
+  const offered = (name, action) => row(name).getByRole("button", { name: action, exact: true });
+  const isDone = (name) => row(name).locator("td", { hasText: "done" }).waitFor();
+  await step("batches: close one, which is done with its last task", async () => {
+    await hands.go("#/batches");
+    await hands.press("Close", row("album-7"));
+    await hands.fill({}, "Close", "Closed: 3 tasks to go.");
+    must((await known("album-7")).state === "closed", "it is not closed");
+    await offered("album-7", "Close").waitFor({ state: "detached" });
+    for (const it of await api.take("thumbs", 3)) await ack("thumbs", it);
+    await isDone("album-7");
+    const { state, acked } = await known("album-7");
+    must(state === "done" && acked === 3, `it is ${state}, and ${acked} are acknowledged`);
+  });
+  await step("batches: cancel one that another task waits for", async () => {
+    const [held] = await api.take("imports");
+    // The question counts at once, whatever the table has shown.
+    await api.put("imports", "part 3", "batch=import-9");
+    await hands.press("Cancel", row("import-9"));
+    const values = { Reason: "wrong file", Grace: "1 h" };
+    const asked = await hands.fill(values, "Cancel 3 tasks", "3 tasks had not ended.");
+    must(asked.includes("import-9"), asked);
+    await row("import-9").locator("td").nth(4).filter({ hasText: /^2$/ }).waitFor();
+    const { body } = await api.ask("GET", `/v1/queues/imports/tasks/${held.id}`);
+    must(body.state === "T" && body.cancelled === "wrong file", JSON.stringify(body));
+    must((await known("import-9")).pending === 1, JSON.stringify(await known("import-9")));
+    must((await api.queue("imported")).stats.counts.W === 1, "the other task does not wait");
+    await ack("imports", held);
+    await isDone("import-9");
+    await offered("import-9", "Forget").waitFor();
+    must((await api.queue("imported")).stats.counts.R === 1, "the other task still waits");
+  });
+  await step("batches: forget one, also with markup in its name", async () => {
+    await hands.press("Forget", row("export-3"));
+    await hands.fill({}, "Forget", "The batch was forgotten.");
+    await row("export-3").waitFor({ state: "detached" });
+    must((await known("export-3")).code === "NOTFOUND", "it is still there");
+    await hands.press("Cancel", row(MARKUP));
+    const asked = await hands.fill({}, "Cancel 1 task", "1 task had not ended.");
+    must(asked.includes(MARKUP), asked);
+    await isDone(MARKUP);
+    await hands.press("Forget", row(MARKUP));
+    await hands.fill({}, "Forget", "The batch was forgotten.");
+    await row(MARKUP).waitFor({ state: "detached" });
+    must((await known(MARKUP)).code === "NOTFOUND", "it is still there");
   });
 }
 

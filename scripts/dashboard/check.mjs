@@ -7,6 +7,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { Api, flow, MARKUP, seed } from "./seed.mjs";
 import { actions } from "./actions.mjs";
+import { bulk } from "./bulk.mjs";
 import { checks } from "./checks.mjs";
 import { screenshots } from "./screenshots.mjs";
 import { pictures, signing } from "./signing.mjs";
@@ -139,6 +140,7 @@ try {
     await checks.views(world);
     await stop();
     await actions(world);
+    await bulk(world);
     await checks.many(world);
     await checks.gone(world);
     await signing(world);

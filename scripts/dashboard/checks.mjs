@@ -20,6 +20,7 @@ export async function addresses(api) {
     lane: "#/queues/news?member=mailer",
     schedules: "#/schedules",
     schedule: "#/schedules/nightly-report",
+    batches: "#/batches",
     limits: "#/limits",
     connections: "#/connections",
     server: "#/server",
@@ -85,6 +86,10 @@ async function views(world) {
 async function markup({ open, api, server, step, must, MARKUP }) {
   const { page, wrong, close } = await open();
   await step("markup is text", async () => {
+    const mustBeText = async () => {
+      must((await page.evaluate(() => window.hacked)) === undefined, "markup was carried out");
+      must((await page.locator("main img").count()) === 0, "there is an image");
+    };
     await visit(page, server.url, "#/");
     must((await page.getByText(MARKUP, { exact: true }).count()) === 1, "the name is not text");
     const { tasks } = await api.must("GET", `/v1/queues/${encodeURIComponent(MARKUP)}/tasks`);
@@ -93,8 +98,10 @@ async function markup({ open, api, server, step, must, MARKUP }) {
     await page.locator("code", { hasText: MARKUP }).waitFor();
     await visit(page, server.url, `#/queues/${encodeURIComponent(MARKUP)}/tasks/${tasks[0].id}`);
     await page.locator(".payload", { hasText: MARKUP }).waitFor();
-    must((await page.evaluate(() => window.hacked)) === undefined, "markup was carried out");
-    must((await page.locator("main img").count()) === 0, "there is an image");
+    await mustBeText();
+    await visit(page, server.url, "#/batches");
+    await page.locator("tbody th", { hasText: MARKUP }).waitFor();
+    await mustBeText();
   });
   must(wrong.length === 0, wrong.join("\n"));
   await close();

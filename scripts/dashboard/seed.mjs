@@ -1,8 +1,9 @@
 // Fills a server with what a real one has: queues of several kinds, tasks in all states, dead
-// letters with reasons, topics with members, schedules, and workers that come and go. Everything
-// goes over the API, but for a few connections with names over RESP.
+// letters with reasons, topics with members, schedules, batches, and workers that come and go.
+// Everything goes over the API, but for a few connections with names over RESP.
 
 import net from "node:net";
+import { encode } from "./resp.mjs";
 
 export class Api {
   constructor(url) {
@@ -59,10 +60,7 @@ export function connect(port, ...commands) {
   const socket = net.connect(Number(port), "127.0.0.1");
   socket.on("data", () => {});
   socket.on("error", () => {});
-  for (const words of commands) {
-    const parts = words.map((it) => `$${Buffer.byteLength(it)}\r\n${it}\r\n`).join("");
-    socket.write(`*${words.length}\r\n${parts}`);
-  }
+  for (const words of commands) socket.write(encode(words));
   return socket;
 }
 
@@ -162,12 +160,28 @@ export async function seed(api, respPort) {
   });
   await api.must("POST", "/v1/schedules/billing:pause", {});
   await api.must("PUT", "/v1/limits/partner", { max: 8, rate: "100/60000" });
+  await makeBatches(api);
   sockets.push(
     connect(respPort, ["CLIENT", "SETNAME", "worker-1"], ["TAKE", "resize", "TTR", "600000"]),
     connect(respPort, ["CLIENT", "SETNAME", "worker-2"], ["TAKE", "mail", "TTR", "600000"]),
     connect(respPort, ["CLIENT", "SETNAME", "waiter"], ["TAKE", "idle", "WAIT", "600000"]),
   );
   return sockets;
+}
+
+// An open batch, a closed one that a task waits for, one that is done, and one with markup.
+async function makeBatches(api) {
+  const put = (queue, payload, batch) =>
+    api.put(queue, payload, `batch=${encodeURIComponent(batch)}`);
+  for (const at of [1, 2, 3]) await put("thumbs", `${at}.png`, "album-7");
+  for (const at of [1, 2]) await put("imports", `part ${at}`, "import-9");
+  await api.must("POST", "/v1/batches/import-9:close", {});
+  await api.put("imported", "all parts are there", "after=import-9");
+  await put("exports", "all", "export-3");
+  await api.must("POST", "/v1/batches/export-3:close", {});
+  const [it] = await api.take("exports");
+  await api.must("POST", `/v1/queues/exports/receipts/${it.receipt}:ack`);
+  await put("imports", MARKUP, MARKUP);
 }
 
 async function failSome(api, queue, number, reasons) {

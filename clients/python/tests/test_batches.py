@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pinpriq import (
+    Aborted,
     AsyncClient,
     Cancelled,
     Client,
@@ -125,6 +126,36 @@ def test_holders_of_its_tasks_are_asked_to_stop(client: Client) -> None:
     assert "{stop}-two" not in client.batch_names("{stopped}")
 
 
+def test_a_transaction_makes_fills_and_closes_one(client: Client) -> None:
+    name, empty = "{whole}-one", "{whole}-empty"
+    with client.transaction() as steps:
+        steps.open_batch(name, ttl=3600)
+        steps.put("{whole}", "part", batch=name)
+        steps.put("{whole}-joined", "all", after=name)
+        steps.close_batch(name)
+    assert (steps.results[0], steps.results[3]) == (None, 1)
+    assert client.batch(name).show().state == "closed"
+    job = client.queue("{whole}").take(ttr=60)
+    assert job is not None
+    with client.transaction() as steps:
+        steps.ack(job)
+        steps.open_batch(empty)
+        steps.close_batch(empty)
+        steps.drop_batch(empty)
+        steps.drop_batch(empty)
+    assert steps.results[1:] == [None, 0, True, False]
+    callback = client.queue("{whole}-joined").take(ttr=60, wait=10)
+    assert callback is not None
+    callback.ack()
+    with pytest.raises(Aborted) as refused, client.transaction() as steps:
+        steps.drop_batch(name)
+        steps.open_batch(empty)
+        steps.drop_batch(empty)
+    assert refused.value.position == 3
+    assert isinstance(refused.value.cause, WrongState)
+    assert list(client.batch_names("{whole}")) == [name]
+
+
 def test_one_that_is_late_is_done_as_failed(client: Client) -> None:
     with client.batch("{late}-one", ttl=0.1) as batch:
         batch.put("{late}", "x", delay=60)
@@ -145,11 +176,15 @@ async def test_with_asyncio(aclient: AsyncClient) -> None:
     async with aclient.batch("{async}-one") as batch:
         await batch.put("{async}", "part")
         await batch.then("{async}-joined", "all")
+        async with aclient.transaction() as steps:
+            steps.put("{async}", "another", batch=batch.name)
+            steps.close_batch(batch.name)
+        assert steps.results[1] == 2
     async for job in aclient.queue("{async}").jobs(ttr=60, wait=0):
         async with job:
             assert job.task.batch == "{async}-one"
     is_done, shown = await batch.wait(10)
-    assert (is_done, shown.acked) == (True, 1)
+    assert (is_done, shown.acked) == (True, 2)
     assert await aclient.queue("{async}-joined").take(ttr=60, wait=10) is not None
     assert [name async for name in aclient.batch_names("{async}")] == ["{async}-one"]
     assert await batch.drop()

@@ -1,4 +1,5 @@
 // Transactions: several commands at one moment, all or none.
+import type { Batch } from "./batches.js";
 import * as commands from "./commands.js";
 import type { Job } from "./job.js";
 import type { AckOptions, PutOptions } from "./options.js";
@@ -62,6 +63,21 @@ export class Transaction {
   ): this {
     const { reason, graceMs } = options;
     return this.#add(commands.cancel(queue.name, id, { reason, graceMs }));
+  }
+
+  /** Makes a batch before its first task. */
+  openBatch(batch: Batch, options: commands.BatchOpenOptions = {}): this {
+    return this.#add(commands.batchOpen(batch.name, { ttlMs: options.ttlMs }));
+  }
+
+  /** Says that a batch has all its tasks. Its reply is how many are pending. */
+  closeBatch(batch: Batch): this {
+    return this.#add(commands.batchClose(batch.name));
+  }
+
+  /** Forgets a batch that is done. Its reply is 1, or 0 if there is none. */
+  dropBatch(batch: Batch): this {
+    return this.#add(commands.batchDrop(batch.name));
   }
 
   #add(words: Words): this {

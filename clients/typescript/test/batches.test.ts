@@ -1,7 +1,7 @@
 // Batches of tasks and what waits for them, against a real server.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { commands, isRefused } from "../src/index.js";
+import { commands, isRefused, Refused } from "../src/index.js";
 import { started } from "./server.js";
 
 const { client } = await started();
@@ -105,6 +105,41 @@ test("holders_of_its_tasks_are_asked_to_stop", async () => {
   const names = [];
   for await (const name of client.batchNames({ prefix: "{stop}-t" })) names.push(name);
   assert.deepEqual(names, ["{stop}-two"]);
+});
+
+test("transaction_makes_fills_and_closes_a_batch", async () => {
+  const [parts, joined] = [client.queue<string>("{whole}"), client.queue<string>("{whole}-joined")];
+  const [batch, empty] = [client.batch("{whole}-one"), client.batch("{whole}-empty")];
+  const made = await client.transaction((all) =>
+    all
+      .openBatch(batch, { ttlMs: 3_600_000 })
+      .put(parts, "part", { batch: batch.name })
+      .put(joined, "all", { after: [batch.name] })
+      .closeBatch(batch),
+  );
+  assert.deepEqual([made[0], made[3]], ["OK", 1]);
+  assert.equal((await batch.show()).state, "closed");
+  const job = await parts.take();
+  assert.ok(job);
+  const replies = await client.transaction((all) =>
+    all.ack(job).openBatch(empty).closeBatch(empty).dropBatch(empty).dropBatch(empty),
+  );
+  assert.deepEqual(replies, ["OK", "OK", 0, 1, 0]);
+  const callback = await joined.take({ waitMs: 10_000 });
+  assert.equal(callback?.payload, "all");
+  await callback?.ack();
+
+  const refused = client.transaction((all) =>
+    all.dropBatch(batch).openBatch(empty).dropBatch(empty),
+  );
+  await assert.rejects(refused, (error) => {
+    assert.ok(error instanceof Refused);
+    assert.deepEqual([error.kind, error.position], ["EXECABORT", 2]);
+    return isRefused(error.cause, "WRONGSTATE");
+  });
+  const names = [];
+  for await (const name of client.batchNames({ prefix: "{whole}" })) names.push(name);
+  assert.deepEqual(names, [batch.name]);
 });
 
 test("names_are_counted", () => {

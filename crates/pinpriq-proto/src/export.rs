@@ -156,7 +156,11 @@ impl<'a> Import<'a> {
         match *self {
             Self::Queue { queue, settings: Some(settings), .. } => destination_of(queue, settings),
             Self::Schedule(schedule) => Destination::Schedule(&schedule.name, &schedule.plan.queue),
-            Self::Task { task, .. } => Destination::Record(task),
+            Self::Task { task, .. } => Destination::Record {
+                queue: &task.queue,
+                batch: task.batch().map(|batch| &**batch),
+                after: task.names_after(),
+            },
             _ => self.queue().into(),
         }
     }

@@ -4,11 +4,12 @@
 //! The facts stand on the declaration of each command, and `pinpriq-derive` makes the methods of
 //! [`Command`](crate::command::Command) from them. The types here are what those methods return.
 
+use std::sync::Arc;
+
 use crate::limits::NAME_BYTES_MAX;
 use crate::names::QueueName;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::rights::{Need, Right};
-use crate::task::TaskRecord;
 
 /// Where a command belongs, when there are several engines.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +29,14 @@ pub enum Destination<'c> {
     },
     /// Where the queue of this task and the batches that its record names live, if that is one
     /// shard.
-    Record(&'c TaskRecord),
+    Record {
+        /// The queue.
+        queue: &'c [u8],
+        /// The batch that the task is in.
+        batch: Option<&'c [u8]>,
+        /// Those that it waits for.
+        after: &'c [Arc<[u8]>],
+    },
     /// Where both of these queues live, if that is one shard.
     Pair(&'c [u8], &'c [u8]),
     /// Where this schedule and its queue live, if that is one shard.

@@ -16,6 +16,7 @@ mod away;
 pub mod headers;
 pub mod history;
 mod terms;
+mod ties;
 
 pub use self::away::{Away, payload_checksum};
 use self::history::History;
@@ -703,25 +704,6 @@ impl TaskRecord {
     #[must_use]
     pub fn origin(&self) -> Option<&Origin> {
         self.past.as_ref()?.origin.as_ref()
-    }
-
-    /// The batch in which it is pending.
-    #[must_use]
-    pub fn batch(&self) -> Option<&Bytes> {
-        self.past.as_ref()?.batch.as_ref()
-    }
-
-    /// The batches that it waits for.
-    pub fn names_after(&self) -> impl Iterator<Item = &Bytes> {
-        self.progress.after().into_iter().flat_map(|after| &after.names)
-    }
-
-    /// Says in which batch it is pending.
-    pub fn set_batch(&mut self, batch: Option<Bytes>) {
-        if batch.is_some() || self.batch().is_some() {
-            let past = self.past.take().map_or_else(Past::default, |past| *past);
-            self.past = Past { batch, ..past }.kept();
-        }
     }
 
     /// The schedule that has put the task, if one has.

@@ -487,7 +487,7 @@ pub enum StoreError {
         wanted: EntryKind,
     },
     /// One batch is larger than any segment may be.
-    #[error("one batch has {bytes} bytes, more than the {most} that a segment can hold")]
+    #[error("one commit has {bytes} bytes, more than the {most} that a segment can hold")]
     BatchTooLarge {
         /// Its size.
         bytes: u64,

@@ -82,6 +82,7 @@ const FIELDS = [
   },
   { name: "key", label: "Key" },
   { name: "share", label: "Share" },
+  { name: "batch", label: "Batch", hint: "Tasks that are pending in it." },
   { name: "low", label: "Priority from", kind: "number" },
   { name: "high", label: "Priority to", kind: "number" },
   { name: "older", label: "Put at least this long ago", kind: "span" },

@@ -1,7 +1,7 @@
 // The batches: how many tasks of each are pending, and what waits for it.
 
 import { h } from "../h.js";
-import { change } from "../api.js";
+import { change, read } from "../api.js";
 import { may } from "../session.js";
 import { away, count, plural } from "../format.js";
 import { Name, target } from "../names.js";
@@ -40,7 +40,7 @@ export async function batches(page) {
         id: "act",
         label: "Actions",
         unseen: true,
-        mark: (row) => `${name(row).key} ${row.state} ${row.pending > 0} ${row.waiting > 0}`,
+        mark: (row) => `${name(row).key} ${row.state} ${row.waiting > 0}`,
         cell: (row) => actions(row, list.refresh),
       },
     ],
@@ -81,18 +81,20 @@ const close = (row, done) =>
       Number(pending) > 0 ? `Closed: ${plural(pending, "task")} to go.` : "Closed.",
   }).then((isDone) => isDone && done());
 
-const cancel = (row, done) =>
-  form({
+async function cancel(row, done) {
+  // As many as there are now: the button may be older.
+  const { pending } = await read(path(row));
+  const isDone = await form({
     title: `Cancel ${name(row).shown}?`,
-    action: `Cancel ${plural(row.pending, "task")}`,
+    action: `Cancel ${plural(pending, "task")}`,
     danger: true,
     fields: [
       { name: "reason", label: "Reason", hint: "For holders, and for people who look at it." },
       { name: "grace", label: "Grace", kind: "span", hint: "How long holders may go on at most." },
     ],
     text:
-      `It is closed, and ${plural(row.pending, "task")} of it ` +
-      `${Number(row.pending) === 1 ? "is" : "are"} cancelled: those that somebody holds are ` +
+      `It is closed, and ${plural(pending, "task")} of it ` +
+      `${Number(pending) === 1 ? "is" : "are"} cancelled: those that somebody holds are ` +
       "asked to stop, and the others leave their queues. This cannot be undone.",
     work: ({ reason, grace }) =>
       change("POST", path(row, "cancel"), {
@@ -100,7 +102,9 @@ const cancel = (row, done) =>
         grace: grace ?? undefined,
       }),
     done: ({ count: number }) => `${plural(number, "task")} had not ended.`,
-  }).then((isDone) => isDone && done());
+  });
+  if (isDone) done();
+}
 
 const forget = (row, done) =>
   confirm({

@@ -76,7 +76,8 @@ pub(crate) static TABLE: &[Entry] = figures! {
             |it| it.figures.bytes_pending;
         journal_writes: Counter Plain "writes", |it| it.figures.writes;
         journal_syncs: Counter Plain "writes that were synced", |it| it.figures.syncs;
-        journal_batches: Counter Plain "batches of changes; a write has one or more",
+        journal_commits: Counter Plain
+            "commits, whose changes count all or not at all; a write has one or more",
             |it| it.figures.batches;
         journal_rewrites: Counter Plain "records written again to free old files",
             |it| it.figures.rewrites;

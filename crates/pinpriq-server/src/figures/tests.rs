@@ -59,7 +59,7 @@ journal_bytes_live:13
 journal_bytes_pending:14
 journal_writes:15
 journal_syncs:16
-journal_batches:17
+journal_commits:17
 journal_rewrites:18
 journal_commit_us:count=3,sum=5002,le1=2,le16384=3
 journal_commit_records:count=0,sum=0

@@ -339,10 +339,9 @@ impl Desk {
                 let batches = batch.into_iter().chain(decode_names(after));
                 (shard_of_bonds(queue, batches, sharding)?, Some(queue))
             }
-            (Destination::Record(task), _) => {
-                let batches = task.batch().into_iter().chain(task.names_after());
-                let batches = batches.map(|name| &**name);
-                (shard_of_bonds(&task.queue, batches, sharding)?, Some(&*task.queue))
+            (Destination::Record { queue, batch, after }, _) => {
+                let batches = batch.into_iter().chain(after.iter().map(|name| &**name));
+                (shard_of_bonds(queue, batches, sharding)?, Some(queue))
             }
             (Destination::Pair(one, other), _) => (shard_of_pair(one, other, sharding)?, Some(one)),
             (Destination::Uses { queue, dead_letters, uses }, _) => {

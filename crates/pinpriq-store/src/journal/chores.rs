@@ -128,12 +128,12 @@ impl Chores {
                 .map_err(|e| fail(cursor.batch, e))?;
             let length = announced_bytes(&self.buffer)
                 .filter(|length| cursor.batch + length <= end)
-                .ok_or_else(|| damaged("no batch header stands where one was written"))?;
+                .ok_or_else(|| damaged("no header of a commit stands where one was written"))?;
             self.buffer.resize(crate::disk::index(length), 0);
             read_full_at(&*file, cursor.batch, &mut self.buffer)
                 .map_err(|e| fail(cursor.batch, e))?;
             let batch = BatchHeader::verify(&self.buffer, segment.salt, cursor.batch)
-                .ok_or_else(|| damaged("the checksum of a batch is wrong"))?;
+                .ok_or_else(|| damaged("the checksum of a commit is wrong"))?;
             let (names, lists_payloads) = (&mut self.names, self.lists_payloads);
             let more = |key: RecordKey, place: Place, record: &[u8]| {
                 let payload = if lists_payloads && matches!(key, RecordKey::Task(_)) {

@@ -269,7 +269,7 @@ impl Store for Journal {
             noted => noted,
         });
         if let Some(error) = no_room {
-            tracing::warn!(%error, "the log ends without a closing batch");
+            tracing::warn!(%error, "the log ends without a closing commit");
             // Nothing may build on an abandoned write.
             self.failure = Some(error);
         }

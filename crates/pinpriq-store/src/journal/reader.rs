@@ -224,7 +224,7 @@ fn find_end(
     let behind = Behind::search(file, header, &walk)?;
     if let Some(proof) = behind.proof {
         let what = format!(
-            "batch {} is missing or broken, and the batch at offset {proof} says that it was on \
+            "commit {} is missing or broken, and the commit at offset {proof} says that it was on \
              disk",
             walk.next_lsn
         );
@@ -268,7 +268,7 @@ pub(crate) fn decode_batch(
     if rest.is_empty() {
         Ok(placed_bytes)
     } else {
-        let what = format!("{} bytes are left over after the records of a batch", rest.len());
+        let what = format!("{} bytes are left over after the records of a commit", rest.len());
         Err(StoreError::damage(&segment_name(segment), at(rest), what))
     }
 }
@@ -401,14 +401,14 @@ fn check_link(
     let file = segment_name(header.number);
     if found.0.end != next.previous_end {
         let what = format!(
-            "batch {} is missing or broken; the batches of this file should go on to offset {}",
+            "commit {} is missing or broken; the commits of this file should go on to offset {}",
             found.0.next_lsn, next.previous_end
         );
         return Err(StoreError::damage(&file, found.0.end, what));
     }
     if found.0.next_lsn != next.first_lsn {
         let what = format!(
-            "the file ends before batch {}, but the next one begins with batch {}",
+            "the file ends before commit {}, but the next one begins with commit {}",
             found.0.next_lsn, next.first_lsn
         );
         return Err(StoreError::damage(&file, found.0.end, what));

@@ -275,7 +275,7 @@ impl Survey {
         }
         let next = next.map(|(at, batch)| (at, batch.lsn));
         let end = next.map(|(at, _)| at).or(link.end).unwrap_or(stop.end);
-        let what = format!("batch {} is missing or broken", stop.next_lsn);
+        let what = format!("commit {} is missing or broken", stop.next_lsn);
         let bytes = end.saturating_sub(stop.end);
         self.damage.push(Damage { file, offset: stop.end, bytes, what });
         Ok(next)

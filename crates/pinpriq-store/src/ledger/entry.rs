@@ -120,7 +120,7 @@ impl EntryHeader {
             return Err(BadEntry::Header("it has a flag that never was"));
         }
         if flags & ENDS != 0 && flags != ENDS {
-            return Err(BadEntry::Header("a tenure ends in the middle of a batch"));
+            return Err(BadEntry::Header("a tenure ends in the middle of a commit"));
         }
         if (flags == NOTES) != (version == ENTRY_VERSION) || (flags & NOTES != 0 && flags != NOTES)
         {

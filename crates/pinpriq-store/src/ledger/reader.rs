@@ -63,7 +63,7 @@ impl Reader {
         let mut complete = Vec::new();
         if let Some(run) = self.run.take() {
             if !is_new_tenure {
-                return Err(damage(seq, "the batch before it is not complete".to_owned()));
+                return Err(damage(seq, "the commit before it is not complete".to_owned()));
             }
             complete.push(run.void());
         }
@@ -98,12 +98,12 @@ impl Reader {
         let Some(run) = &mut self.run else {
             // Its beginning was removed, so nothing in it counts.
             if self.is_begun {
-                return Err(damage(seq, "it continues a batch that does not go on".to_owned()));
+                return Err(damage(seq, "it continues a commit that does not go on".to_owned()));
             }
             return Ok(vec![entry.void()]);
         };
         if is_new_tenure {
-            return Err(damage(seq, "it continues a batch of another tenure".to_owned()));
+            return Err(damage(seq, "it continues a commit of another tenure".to_owned()));
         }
         run.unit.entries += 1;
         run.unit.bytes += entry.unit.bytes;

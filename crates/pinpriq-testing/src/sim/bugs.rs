@@ -10,7 +10,7 @@ pinpriq_proto::worded! {
     pub enum Bug {
         LoseTask => "lose-task-on-load",
         Resurrect => "resurrect-on-load",
-        HalfBatch => "half-a-batch-on-load",
+        HalfBatch => "half-a-commit-on-load",
         ForgetGrant => "forget-grant-on-load",
         ForgetExpiry => "forget-expiry-on-load",
         PriorityOnLoad => "priority-lost-on-load",

@@ -32,22 +32,35 @@ pub(crate) fn import(arguments: &ImportArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// The numbers of records, by their type.
+/// The numbers of records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Counts([u64; 6]);
+struct Counts {
+    /// By their type.
+    of: [u64; TYPES.len()],
+    /// How many of those of batches close one that another record opens.
+    closing: u64,
+}
 
 /// The type of the record of a limit, which is of no queue.
 const LIMIT: &str = "limit";
 
+/// The type of the records of a batch, which is of no queue either. One opens it, before the
+/// queues, and another one closes it after them.
+const BATCH: &str = "batch";
+
 /// The types of records, and what the last line calls their numbers.
-const TYPES: [(&str, &str); 6] = [
+const TYPES: [(&str, &str); 7] = [
     ("queue", "queues"),
     ("task", "tasks"),
     ("window", "windows"),
     ("schedule", "schedules"),
     ("share", "shares"),
     (LIMIT, "limits"),
+    (BATCH, "batches"),
 ];
+
+/// How the record of a batch ends that closes it.
+const CLOSING: &[u8] = br#","state":"closed"}"#;
 
 /// The types that files have had from the beginning.
 const ALWAYS: usize = 4;
@@ -62,20 +75,21 @@ impl Counts {
             rest.is_some_and(|rest| rest.starts_with(b"\""))
         };
         let place = TYPES.iter().position(|(kind, _)| is_of(kind));
-        if let Some(count) = place.and_then(|place| self.0.get_mut(place)) {
+        if let Some(count) = place.and_then(|place| self.of.get_mut(place)) {
             *count += 1;
         }
+        self.closing += u64::from(is_of(BATCH) && line.ends_with(CLOSING));
         place.is_some()
     }
 
     fn sum(self) -> u64 {
-        self.0.iter().sum()
+        self.of.iter().sum()
     }
 
     /// The numbers with their names. One of a type that files did not always have is left out if it
     /// is 0, so the last line of older files is right too.
     fn named(self) -> impl Iterator<Item = (&'static (&'static str, &'static str), u64)> {
-        let named = TYPES.iter().zip(self.0).enumerate();
+        let named = TYPES.iter().zip(self.of).enumerate();
         named.filter(|(at, (_, count))| *at < ALWAYS || *count > 0).map(|(_, named)| named)
     }
 
@@ -85,11 +99,12 @@ impl Counts {
         format!("{{\"type\":\"end\"{}}}", counts.collect::<String>())
     }
 
-    /// The numbers for people.
+    /// The numbers for people. A batch counts once, also if it has two records.
     fn in_words(self) -> String {
-        let parts = self
-            .named()
-            .map(|((one, many), count)| format!("{count} {}", if count == 1 { one } else { many }));
+        let parts = self.named().map(|((one, many), records)| {
+            let count = if *one == BATCH { records - self.closing } else { records };
+            format!("{count} {}", if count == 1 { one } else { many })
+        });
         parts.collect::<Vec<_>>().join(", ")
     }
 }

@@ -79,11 +79,11 @@ fn facts(report: &Report) -> Vec<String> {
     if report.in_use {
         lines.push("in use by a server: the end may be half written".to_owned());
     }
-    lines.push(format!("format {version}, {batches} batches with {records} records"));
+    lines.push(format!("format {version}, {batches} commits with {records} records"));
     lines.push(format!("{bytes_used} bytes in use, {bytes_live} of them still count"));
     for segment in &report.segments {
         let (file, end, bytes) = (&segment.file, segment.end, segment.bytes);
-        lines.push(format!("{file}: {end} of {bytes} bytes used, {} batches", segment.batches));
+        lines.push(format!("{file}: {end} of {bytes} bytes used, {} commits", segment.batches));
     }
     let states = STATES.iter().zip(report.tasks_by_state).filter(|(_, count)| *count > 0);
     let states: Vec<_> =
@@ -143,7 +143,7 @@ pub(super) fn losses_in_words(damage: &[Damage], missing: &[LsnRange]) -> String
         let _ = writeln!(text, "damage: {file} at offset {offset}, {bytes} bytes: {what}");
     }
     for LsnRange { first, last } in missing {
-        let _ = writeln!(text, "missing: batches {first} to {last}");
+        let _ = writeln!(text, "missing: commits {first} to {last}");
     }
     text
 }
@@ -166,7 +166,7 @@ fn members_of(report: &Report) -> Vec<(&'static str, Json)> {
         ("damaged", Json::Bool(damaged)),
         ("in_use", Json::Bool(report.in_use)),
         ("version", Json::Number(u64::from(report.version))),
-        ("batches", Json::Number(report.batches)),
+        ("commits", Json::Number(report.batches)),
         ("records", Json::Number(report.records)),
         ("bytes_used", Json::Number(report.bytes_used)),
         ("bytes_live", Json::Number(report.bytes_live)),
@@ -187,7 +187,7 @@ fn members_of(report: &Report) -> Vec<(&'static str, Json)> {
                     ("file", Json::text(segment.file.clone())),
                     ("bytes", Json::Number(segment.bytes)),
                     ("end", Json::Number(segment.end)),
-                    ("batches", Json::Number(segment.batches)),
+                    ("commits", Json::Number(segment.batches)),
                     ("records", Json::Number(segment.records)),
                 ])
             }),

@@ -72,7 +72,7 @@ fn all_in_words(saved: &SalvagedShards) -> String {
 pub(super) fn in_words(report: &SalvageReport) -> String {
     let SalvageReport { batches, tasks, queues, .. } = report;
     let mut text = format!(
-        "saved {tasks} tasks and the settings of {queues} queues, from {batches} batches\n"
+        "saved {tasks} tasks and the settings of {queues} queues, from {batches} commits\n"
     );
     let SalvageReport { members, lanes, publications, .. } = report;
     if *members + *lanes + *publications > 0 {

@@ -8,6 +8,7 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use crate::peer::{check, pinpriq};
 use crate::serving::Serving;
 
+mod batches;
 mod beanstalkd;
 mod bench;
 mod bulk;

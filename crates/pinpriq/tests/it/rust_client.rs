@@ -7,7 +7,8 @@ mod worker;
 use std::time::Duration;
 
 use pinpriq_client::{
-    BatchState, Change, Changed, Client, End, Error, OnlyIf, Options, Order, Release, State, Words,
+    BatchState, Change, Changed, Client, End, Error, OnlyIf, Options, Order, Release, State, Value,
+    Words,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
@@ -418,6 +419,34 @@ fn a_batch_is_cancelled_by_an_error_or_by_hand() {
         assert_eq!(batch.close().await.unwrap(), 0);
         assert_eq!(client.batch_names("t").await.unwrap(), ["two"]);
         assert_eq!(client.batch_names("").await.unwrap().len(), 2);
+    });
+}
+
+#[test]
+fn a_transaction_makes_fills_and_closes_a_batch() {
+    with_server(&[], async |client, _| {
+        let made = [
+            Words::new("BATCH OPEN one TTL 3600000"),
+            Words::new("PUT parts a BATCH one"),
+            Words::new("PUT joined all AFTER 1 one"),
+            Words::new("BATCH CLOSE one"),
+        ];
+        let replies = client.transaction(&made).await.unwrap();
+        assert_eq!(replies[3].integer(), Some(1));
+        assert_eq!(client.batch("one").show().await.unwrap().state, BatchState::Closed);
+
+        let about = |verb: &str| Words::new("BATCH").bytes(verb).bytes("two");
+        let passed = ["OPEN", "CLOSE", "DROP", "DROP"].map(about);
+        let replies = client.transaction(&passed).await.unwrap();
+        let counts: Vec<_> = replies.iter().map(Value::integer).collect();
+        assert_eq!(counts, [None, Some(0), Some(1), Some(0)]);
+        let refused = client.transaction(&["OPEN", "DROP"].map(about)).await.unwrap_err();
+        assert!(refused.to_string().starts_with("EXECABORT 2 WRONGSTATE "), "{refused}");
+        assert_eq!(client.batch_names("").await.unwrap(), ["one"]);
+
+        client.queue("parts").take(LONG).await.unwrap().unwrap().ack().await.unwrap();
+        let job = client.queue("joined").take(LONG).wait(LONG).await.unwrap().unwrap();
+        assert_eq!(&*job.payload, b"all");
     });
 }
 

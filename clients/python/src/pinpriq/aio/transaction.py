@@ -107,6 +107,18 @@ class AsyncTransaction:
         """End a task, or ask its holder to stop."""
         self.add(commands.cancel(queue, id, **options).request(parsing.state))
 
+    def open_batch(self, batch: Name, *, ttl: Span | None = None) -> None:
+        """Make a batch before its first task. It has `ttl` seconds to be done."""
+        self.add(commands.batch_open(batch, ttl=ttl).request(parsing.nothing))
+
+    def close_batch(self, batch: Name) -> None:
+        """Say that a batch has all its tasks. The result is how many are pending."""
+        self.add(commands.batch_close(batch).request(parsing.number))
+
+    def drop_batch(self, batch: Name) -> None:
+        """Forget a batch that is done. The result is whether it was there."""
+        self.add(commands.batch_drop(batch).request(parsing.flag))
+
     def add(self, request: Request[Any]) -> None:
         """Add any request that a transaction may have."""
         if self.results:

@@ -21,6 +21,7 @@ scenarios
   jobs       the same at the door for beanstalkd's protocol
   jobs-power power loss under the load of jobs, on a file system of its own
   policies   the same under load on schedules, transactions, dead letters and unique tasks
+  batches    the same under load on batches, while clients drop their connections too
   syscalls   SIGKILL at each system call that writes, with strace
   errors     EIO and ENOSPC at each system call that writes, with strace
   damage     flipped bits, cut, missing, swapped and old files between two runs
@@ -33,6 +34,7 @@ scenarios
 
 options
   --kills N         how many kills, or power losses, or damages          [100]
+  --batches N       the scenario batches goes on until so many were made   [0]
   --engine E         of a cluster: etcd, three members, or postgres, with a standby  [etcd]
   --rounds N        how many troubles of a cluster                       [10]
   --slack N         how many times longer than alone on the machine a cluster may
@@ -56,6 +58,7 @@ pub(crate) struct Wanted {
     pub(crate) program: Program,
     pub(crate) scenario: String,
     pub(crate) kills: u64,
+    pub(crate) batches: u64,
     pub(crate) engine: Kind,
     pub(crate) rounds: u64,
     pub(crate) slack: u64,
@@ -87,6 +90,7 @@ pub(crate) fn wanted(mut arguments: impl Iterator<Item = String>) -> Option<Want
         },
         scenario: String::new(),
         kills: 100,
+        batches: 0,
         engine: Kind::Etcd,
         rounds: 10,
         slack: 1,
@@ -107,6 +111,7 @@ pub(crate) fn wanted(mut arguments: impl Iterator<Item = String>) -> Option<Want
                 wanted.program.shards = Some(shards).filter(|it| (1..=SHARDS_MAX).contains(it))?;
             }
             "--kills" => wanted.kills = arguments.next()?.parse().ok()?,
+            "--batches" => wanted.batches = arguments.next()?.parse().ok()?,
             "--engine" => wanted.engine = Kind::of(&arguments.next()?)?,
             "--rounds" => wanted.rounds = arguments.next()?.parse().ok()?,
             "--slack" => wanted.slack = arguments.next()?.parse().ok().filter(|it| *it > 0)?,
@@ -147,6 +152,7 @@ mod tests {
         let cluster = parsed("--server s cluster --rounds 3 --engine postgres --slack 2").unwrap();
         assert_eq!((cluster.rounds, cluster.engine, cluster.slack), (3, Kind::Postgres, 2));
         assert_eq!(parsed("--server s kill --shards 2").unwrap().program.shards, 2);
+        assert_eq!(parsed("--server s batches --batches 5").unwrap().batches, 5);
     }
 
     #[test]

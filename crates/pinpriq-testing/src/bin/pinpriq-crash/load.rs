@@ -212,11 +212,8 @@ impl<'a> Load<'a> {
             if let Outcome::Transaction(parts) = outcome {
                 self.note_shards(parts);
             }
-            if let Outcome::Put { id } = outcome
-                && let Ok(number) = id.parse::<u64>()
-            {
-                let shard = number.saturating_sub(1) >> BLOCK_BITS;
-                self.reached.fetch_or(1 << (shard % 64), Ordering::Relaxed);
+            if let Outcome::Put { id } = outcome {
+                self.reached.fetch_or(bit_of_shard(id), Ordering::Relaxed);
             }
         }
     }
@@ -363,6 +360,12 @@ impl<'a> Load<'a> {
         let place = dice.index(left_over.len());
         (!left_over.is_empty()).then(|| left_over.swap_remove(place))
     }
+}
+
+/// A bit for the shard that has given this id, which is the number of a task.
+pub(crate) fn bit_of_shard(id: &str) -> u64 {
+    let shard = id.parse::<u64>().map(|number| number.saturating_sub(1) >> BLOCK_BITS);
+    shard.map_or(0, |shard| 1 << (shard % 64))
 }
 
 fn some_family(dice: &mut Dice) -> Family {

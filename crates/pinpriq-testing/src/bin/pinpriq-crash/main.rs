@@ -6,6 +6,7 @@
 //! `docs/internals/trust.md`.
 
 mod args;
+mod batches;
 mod client;
 mod clock;
 mod cluster;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         "power" => scenario::power::run,
         "peers" => scenario::peers::run,
         "policies" => scenario::policies::run,
+        "batches" => scenario::batches::run,
         "damage" => scenario::damage::run,
         "shares" => scenario::shares::run,
         "syscalls" => scenario::syscalls::run,

@@ -9,17 +9,18 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use pinpriq_proto::batches::BatchState;
 use pinpriq_proto::wire::resp::{Value, Words};
 use serde_json::{Map, Value as Json};
 
-use super::{Counts, LIMIT, header};
+use super::{BATCH, Counts, LIMIT, header};
 use crate::args::carrying::ExportArgs;
 use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
 use crate::logging::tell;
 use crate::output::{escaped, print_text, wanted};
 use crate::progress::Progress;
-use crate::resp::{Client, unexpected};
+use crate::resp::{Client, Trouble, unexpected};
 
 /// How many records or names are asked for at a time.
 const PAGE: u64 = 1_000;
@@ -38,21 +39,14 @@ pub(crate) fn export(arguments: &ExportArgs) -> Result<Exit, Failure> {
     } else {
         Progress::before_output("records")
     };
-    let mut counts = Counts::default();
-    let mut wanted = target.line(header().as_bytes())?;
-    let limits = if queue.is_none() { names(&mut client, "LIMIT LIST")? } else { Vec::new() };
-    for limit in limits {
-        let record = limit_record(&mut client, &limit)?;
-        if let (Some(record), Wanted::More) = (record, wanted) {
-            counts.add(record.as_bytes());
-            wanted = target.line(record.as_bytes())?;
-        }
-    }
+    let wanted = target.line(header().as_bytes())?;
+    let mut sink = Sink { target, wanted, counts: Counts::default(), progress };
+    let batches = if queue.is_none() { write_shared(&mut client, &mut sink)? } else { Vec::new() };
     for queue in &queues {
-        if wanted == Wanted::More {
-            wanted = write_queue(&mut client, queue, &mut target, (&mut counts, &progress))?;
-        }
+        write_queue(&mut client, queue, &mut sink)?;
     }
+    write_closed(&mut client, &batches, &mut sink)?;
+    let Sink { mut target, wanted, counts, progress } = sink;
     drop(progress);
     if wanted == Wanted::NoMore {
         return Ok(Exit::Done);
@@ -109,26 +103,76 @@ fn queues(client: &mut Client) -> Result<BTreeSet<Vec<u8>>, Failure> {
     Ok(queues)
 }
 
+/// Writes what is of no queue and has to be there before the queues: limits, and the batches that
+/// are not done, which are opened. Returns the names of these batches.
+fn write_shared(client: &mut Client, sink: &mut Sink) -> Result<Vec<Vec<u8>>, Failure> {
+    for limit in names(client, "LIMIT LIST")? {
+        if let Some(record) = limit_record(client, &limit)? {
+            sink.write(record.as_bytes())?;
+        }
+    }
+    let mut opened = Vec::new();
+    for batch in names(client, "BATCH LIST")? {
+        let state = state_of_batch(client, &batch)?;
+        if state.is_some_and(|state| state != BatchState::Done.word().as_bytes()) {
+            sink.write(record_of(BATCH, &batch, Map::new()).as_bytes())?;
+            opened.push(batch);
+        }
+    }
+    Ok(opened)
+}
+
+/// Writes that those of these batches are closed which are not open any more. After the queues: a
+/// closed batch without tasks is done.
+fn write_closed(client: &mut Client, batches: &[Vec<u8>], sink: &mut Sink) -> Result<(), Failure> {
+    let (open, closed) = (BatchState::Open.word(), BatchState::Closed.word());
+    for batch in batches {
+        if sink.wanted == Wanted::More
+            && state_of_batch(client, batch)?.is_none_or(|state| state != open.as_bytes())
+        {
+            let fields = Map::from_iter([("state".to_owned(), closed.into())]);
+            sink.write(record_of(BATCH, batch, fields).as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// The word for the state of a batch, unless it has gone meanwhile.
+fn state_of_batch(client: &mut Client, name: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+    let Some(shown) = shown(client, "BATCH SHOW", name)? else { return Ok(None) };
+    let state = shown.field("state").and_then(Value::as_bytes).ok_or_else(unexpected)?;
+    Ok(Some(state.to_vec()))
+}
+
 /// What is kept of a limit, unless it has gone meanwhile. Its queues come later.
 fn limit_record(client: &mut Client, name: &[u8]) -> Result<Option<String>, Failure> {
-    let shown = client.call(&Words::new("LIMIT SHOW").bytes(name))?;
-    if matches!(shown, Value::Error(_)) {
-        return Ok(None);
-    }
-    let mut record = Map::new();
-    match std::str::from_utf8(name) {
-        Ok(text) => record.insert(LIMIT.to_owned(), text.into()),
-        Err(_) => record.insert(format!("{LIMIT}_base64"), STANDARD.encode(name).into()),
-    };
+    let Some(shown) = shown(client, "LIMIT SHOW", name)? else { return Ok(None) };
+    let mut fields = Map::new();
     if let Some(max) = shown.field("max").and_then(Value::integer) {
-        record.insert("max".to_owned(), max.into());
+        fields.insert("max".to_owned(), max.into());
     }
     if let Some(rate) = shown.field("rate").and_then(Value::as_bytes) {
-        record.insert("rate".to_owned(), String::from_utf8_lossy(rate).into());
+        fields.insert("rate".to_owned(), String::from_utf8_lossy(rate).into());
     }
-    let fields = Json::Object(record).to_string();
-    // The type of a record comes first.
-    Ok(Some(fields.replacen('{', &format!("{{\"type\":\"{LIMIT}\","), 1)))
+    Ok(Some(record_of(LIMIT, name, fields)))
+}
+
+/// What the server tells about a name, unless what it names has gone meanwhile.
+fn shown(client: &mut Client, command: &str, name: &[u8]) -> Result<Option<Value>, Failure> {
+    match client.call(&Words::new(command).bytes(name)) {
+        Err(Trouble::Refused(sentence)) if sentence.starts_with("NOTFOUND ") => Ok(None),
+        answer => Ok(Some(answer?)),
+    }
+}
+
+/// The record of something that is of no queue: its type, which comes first, its name, and more.
+fn record_of(kind: &str, name: &[u8], mut fields: Map<String, Json>) -> String {
+    match std::str::from_utf8(name) {
+        Ok(text) => fields.insert(kind.to_owned(), text.into()),
+        Err(_) => fields.insert(format!("{kind}_base64"), STANDARD.encode(name).into()),
+    };
+    let fields = Json::Object(fields).to_string();
+    fields.replacen('{', &format!("{{\"type\":\"{kind}\","), 1)
 }
 
 fn names(client: &mut Client, command: &str) -> Result<Vec<Vec<u8>>, Failure> {
@@ -146,37 +190,49 @@ fn names(client: &mut Client, command: &str) -> Result<Vec<Vec<u8>>, Failure> {
     }
 }
 
-fn write_queue(
-    client: &mut Client,
-    queue: &[u8],
-    target: &mut Target,
-    (counts, progress): (&mut Counts, &Progress),
-) -> Result<Wanted, Failure> {
+fn write_queue(client: &mut Client, queue: &[u8], sink: &mut Sink) -> Result<(), Failure> {
     let mut cursor = b"0".to_vec();
-    loop {
+    while sink.wanted == Wanted::More {
         let answer = client.call(&page_words(queue, &cursor))?;
         let Value::Array(parts) = answer else { return Err(unexpected()) };
         let [next, Value::Array(records)] = parts.as_slice() else { return Err(unexpected()) };
         for record in records {
-            let record = record.as_bytes().ok_or_else(unexpected)?;
-            if !counts.add(record) {
-                return Err(unexpected());
-            }
-            if target.line(record)? == Wanted::NoMore {
-                return Ok(Wanted::NoMore);
-            }
-            progress.add_one();
+            sink.write(record.as_bytes().ok_or_else(unexpected)?)?;
         }
         cursor = next.as_bytes().unwrap_or(b"0").to_vec();
         if cursor == b"0" {
-            return Ok(Wanted::More);
+            break;
         }
     }
+    Ok(())
 }
 
 /// What is sent for the page at `cursor`.
 pub(in crate::cmd) fn page_words(queue: &[u8], cursor: &[u8]) -> Words {
     Words::new("EXPORT").bytes(queue).option("COUNT", Some(PAGE)).bytes("CURSOR").bytes(cursor)
+}
+
+/// Where records go, as long as they are wanted.
+struct Sink {
+    target: Target,
+    wanted: Wanted,
+    counts: Counts,
+    progress: Progress,
+}
+
+impl Sink {
+    /// Counts and writes a record, unless no more are wanted.
+    fn write(&mut self, record: &[u8]) -> Result<(), Failure> {
+        if self.wanted == Wanted::NoMore {
+            return Ok(());
+        }
+        if !self.counts.add(record) {
+            return Err(unexpected());
+        }
+        self.wanted = self.target.line(record)?;
+        self.progress.add_one();
+        Ok(())
+    }
 }
 
 /// Where lines go.

@@ -2,17 +2,20 @@
 //! server would refuse is looked for in `probe.rs`, and how an import can be repeated is in
 //! `once.rs`.
 
+use std::collections::VecDeque;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use pinpriq_proto::batches::BatchState;
 use pinpriq_proto::wire::resp::{Value, Words};
 use pinpriq_server::check_record;
 use serde_json::{Map, Value as Json};
 
-use super::{Counts, LIMIT, TYPES, VERSION, once, probe};
+use super::{BATCH, Counts, LIMIT, TYPES, VERSION, once, probe};
 use crate::args::carrying::ImportArgs;
 use crate::exit::{Exit, Failure};
 use crate::logging::tell;
@@ -24,6 +27,9 @@ use crate::resp::Client;
 /// The longest line. No record is longer: a payload has at most 64 MiB, of which each byte may
 /// become six characters.
 const LINE_BYTES_MAX: u64 = 512 << 20;
+
+/// The types of records that are of no queue.
+const OF_NO_QUEUE: [&str; 2] = [LIMIT, BATCH];
 
 /// Sends all records of a file.
 pub(super) fn import(arguments: &ImportArgs, file: &Path) -> Result<Exit, Failure> {
@@ -56,6 +62,7 @@ pub(super) fn import(arguments: &ImportArgs, file: &Path) -> Result<Exit, Failur
         lines,
         once_until,
         progress,
+        opening: VecDeque::new(),
         answers: 0,
         accepted: 0,
         there: 0,
@@ -143,7 +150,7 @@ impl Lines {
         if !is_last {
             return Err(self.wrong(format_args!("has no record in line {number}")));
         }
-        if told != self.counts.0.map(Some) {
+        if told != self.counts.of.map(Some) {
             return Err(self.wrong(format_args!("lacks some records: its last line counts others")));
         }
         match self.read()? {
@@ -178,6 +185,11 @@ impl Lines {
         Failure::unusable(format!("{} {what}", self.name))
     }
 
+    fn no_record(&self, why: impl Display) -> Failure {
+        let number = self.line;
+        self.wrong(format_args!("has no record in line {number}: {why}"))
+    }
+
     /// The numbers of the records that were read.
     pub(super) const fn counts(&self) -> Counts {
         self.counts
@@ -191,62 +203,80 @@ impl Lines {
     /// Reads a record as the server will.
     pub(super) fn record(&self, line: &[u8]) -> Result<Record, Failure> {
         let record = self.parts(line)?;
-        if record.is_limit() {
-            let number = self.line;
-            let no_record = |why| self.wrong(format_args!("has no record in line {number}: {why}"));
-            record.limit_words().map_err(no_record)?;
+        if let Some(words) = record.own_words() {
+            words.map_err(|why| self.no_record(why))?;
             return Ok(record);
         }
         let Record { queue, payload, fields } = &record;
         let text = Json::Object(fields.clone()).to_string();
-        check_record(text.as_bytes(), queue, payload.as_deref()).map_err(|why| {
-            let number = self.line;
-            self.wrong(format_args!("has no record in line {number}: {why}"))
-        })?;
+        check_record(text.as_bytes(), queue, payload.as_deref())
+            .map_err(|why| self.no_record(why))?;
         Ok(record)
     }
 
-    /// The command for a record. A payload goes beside the record, as the bytes that it is.
-    fn words(&self, line: &[u8], once_until: Option<u64>) -> Result<Words, Failure> {
+    /// The command for a record, and whether it opens a batch. A payload goes beside the record, as
+    /// the bytes that it is.
+    fn words(&self, line: &[u8], once_until: Option<u64>) -> Result<(Words, bool), Failure> {
         let mut record = self.parts(line)?;
-        if record.is_limit() {
-            return record.limit_words().map_err(|why| self.wrong(format_args!("{why}")));
+        if let Some(words) = record.own_words() {
+            let words = words.map_err(|why| self.no_record(why))?;
+            return Ok((words, record.opens_batch()));
         }
         if let Some(until) = once_until {
             once::identify(&mut record, until);
         }
         let Record { queue, payload, fields } = record;
         let words = Words::new("IMPORT").bytes(queue).bytes(Json::Object(fields).to_string());
-        Ok(words.given("PAYLOAD", payload.as_deref()))
+        Ok((words.given("PAYLOAD", payload.as_deref()), false))
     }
 
     fn parts(&self, line: &[u8]) -> Result<Record, Failure> {
-        let number = self.line;
-        let no_record =
-            |why: String| self.wrong(format_args!("has no record in line {number}: {why}"));
-        let mut record: Map<String, Json> =
-            serde_json::from_slice(line).map_err(|error| no_record(error.to_string()))?;
-        let is_limit = record.get("type").and_then(Json::as_str) == Some(LIMIT);
-        let named = if is_limit { LIMIT } else { "queue" };
-        let queue = take_bytes(&mut record, named).map_err(no_record)?;
-        let queue = queue.ok_or_else(|| no_record(format!("it names no {named}")))?;
-        let payload = take_bytes(&mut record, "payload").map_err(no_record)?;
-        Ok(Record { queue, payload, fields: record })
+        let mut fields: Map<String, Json> =
+            serde_json::from_slice(line).map_err(|error| self.no_record(error))?;
+        let kind = fields.get("type").and_then(Json::as_str);
+        let named = OF_NO_QUEUE.into_iter().find(|named| kind == Some(*named)).unwrap_or("queue");
+        let queue = take_bytes(&mut fields, named).map_err(|why| self.no_record(why))?;
+        let queue = queue.ok_or_else(|| self.no_record(format_args!("it names no {named}")))?;
+        let payload = take_bytes(&mut fields, "payload").map_err(|why| self.no_record(why))?;
+        Ok(Record { queue, payload, fields })
     }
 }
 
 /// A record, with what goes beside it.
 pub(super) struct Record {
-    /// The name of its queue, or of the limit that it is.
+    /// The name of its queue, or of the limit or the batch that it is.
     pub(super) queue: Vec<u8>,
     pub(super) payload: Option<Vec<u8>>,
     pub(super) fields: Map<String, Json>,
 }
 
 impl Record {
-    /// Whether it is a limit that several queues use together.
-    fn is_limit(&self) -> bool {
-        self.fields.get("type").and_then(Json::as_str) == Some(LIMIT)
+    fn kind(&self) -> Option<&str> {
+        self.fields.get("type").and_then(Json::as_str)
+    }
+
+    /// Whether it opens a batch, which may be there already.
+    fn opens_batch(&self) -> bool {
+        self.kind() == Some(BATCH) && !self.fields.contains_key("state")
+    }
+
+    /// The command of its own that a record has which is of no queue.
+    fn own_words(&self) -> Option<Result<Words, &'static str>> {
+        match self.kind() {
+            Some(LIMIT) => Some(self.limit_words()),
+            Some(BATCH) => Some(self.batch_words()),
+            _ => None,
+        }
+    }
+
+    /// The command that opens the batch, or closes it.
+    fn batch_words(&self) -> Result<Words, &'static str> {
+        let command = match self.fields.get("state") {
+            None => "BATCH OPEN",
+            Some(state) if state == BatchState::Closed.word() => "BATCH CLOSE",
+            Some(_) => return Err("the 'state' of a batch is missing or closed"),
+        };
+        Ok(Words::new(command).bytes(&self.queue))
     }
 
     /// The command that makes the limit.
@@ -286,6 +316,8 @@ struct Sends {
     /// Until when the records are known, if they come in only once.
     once_until: Option<u64>,
     progress: Progress,
+    /// Whether they open a batch, of those that have no answer yet, in the order of the answers.
+    opening: VecDeque<bool>,
     answers: u64,
     accepted: u64,
     /// How many were there already.
@@ -305,7 +337,10 @@ impl Traffic for Sends {
         let words_of = |line: Vec<u8>| self.lines.words(&line, self.once_until);
         let words = line.and_then(|line| line.map(words_of).transpose());
         Ok(match words {
-            Ok(Some(words)) => Next::Command(words),
+            Ok(Some((words, opens_batch))) => {
+                self.opening.push_back(opens_batch);
+                Next::Command(words)
+            }
             Ok(None) => Next::End,
             Err(failure) => {
                 self.broken = Some(failure);
@@ -316,8 +351,9 @@ impl Traffic for Sends {
 
     fn answer(&mut self, answer: Value) -> Result<(), Failure> {
         self.answers += 1;
-        let is_once = self.once_until.is_some();
-        if matches!(&answer, Value::Error(it) if is_once && it.starts_with("EXISTS ")) {
+        let opens_batch = self.opening.pop_front().unwrap_or_default();
+        let may_be_there = opens_batch || self.once_until.is_some();
+        if matches!(&answer, Value::Error(it) if may_be_there && it.starts_with("EXISTS ")) {
             self.there += 1;
             self.progress.add_one();
         } else if let Value::Error(sentence) = answer {

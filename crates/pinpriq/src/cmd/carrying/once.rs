@@ -1,8 +1,8 @@
 //! How a record is known again, so that an import can be repeated.
 //!
 //! The server knows a task by its unique key, also for a while after its end. So a task that has
-//! none gets one here. Settings and windows may come in any number of times, and the name of a
-//! schedule is unique anyway.
+//! none gets one here. Settings and windows may come in any number of times, and the names of
+//! schedules and of batches are unique anyway.
 
 use std::fmt::Write as _;
 

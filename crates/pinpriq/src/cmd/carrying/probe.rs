@@ -1,7 +1,9 @@
 //! Looks for what a server would refuse of an import: ids and schedules that it has already, and
 //! queues without room. It changes nothing.
 //!
-//! Not all can be known before: memory may run out, and others go on putting meanwhile.
+//! Not all can be known before: memory may run out, and others go on putting meanwhile. Nothing is
+//! asked about limits and batches, which may be there already, nor about the batches that a task
+//! waits for, which the file may open.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -136,7 +136,7 @@ fn salvage_counts_what_was_saved() {
     let disk = FaultyDisk::new(1);
     write(&disk, &members());
     let text = salvage_in_words(&salvaged(&disk));
-    let expected = "saved 5 tasks and the settings of 0 queues, from 8 batches\n\
+    let expected = "saved 5 tasks and the settings of 0 queues, from 8 commits\n\
                     saved 2 members, 3 lanes, 2 publications\n";
     assert_eq!(text, expected);
 }
@@ -147,11 +147,11 @@ fn salvage_names_tasks_that_lost_their_home() {
     let offsets = write(&disk, &members());
     disk.flip("segment-0000000001.log", offsets[3] + 57, 1);
     let text = salvage_in_words(&salvaged(&disk));
-    let saved = "saved 3 tasks and the settings of 0 queues, from 7 batches\n\
+    let saved = "saved 3 tasks and the settings of 0 queues, from 7 commits\n\
                  saved 2 members, 3 lanes, 1 publications\n\
                  damage: segment-0000000001.log at offset ";
     assert!(text.starts_with(saved), "{text}");
-    let lost = "missing: batches 5 to 5\n\
+    let lost = "missing: commits 5 to 5\n\
                 left out: task 8 of a lane, whose payload, lane or member is lost\n";
     assert!(text.ends_with(lost), "{text}");
 }
@@ -161,7 +161,7 @@ fn salvage_says_nothing_of_members_where_there_are_none() {
     let disk = FaultyDisk::new(1);
     write(&disk, &[vec![sample_task(1, "jobs", 10)]]);
     let text = salvage_in_words(&salvaged(&disk));
-    assert_eq!(text, "saved 1 tasks and the settings of 0 queues, from 2 batches\n");
+    assert_eq!(text, "saved 1 tasks and the settings of 0 queues, from 2 commits\n");
 }
 
 #[test]

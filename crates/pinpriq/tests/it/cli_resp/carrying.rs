@@ -1,9 +1,11 @@
 //! `pinpriq export` and `import`: what leaves one server comes into another as it was.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
-use super::Server;
+use super::{Server, member_of};
 use crate::files;
 use crate::peer::{check, pinpriq};
 use crate::serving::Serving;
@@ -130,6 +132,132 @@ fn limits_come_before_the_queues_that_use_them() {
     let imported = third.run_with(&["import", "-"], alone.as_bytes());
     let complaint = check(&imported, 5, b"");
     assert!(complaint.contains("NOTFOUND there is no limit"), "{complaint}");
+}
+
+/// A batch in each state, of which the closed one has a task that is done, and one whose name is no
+/// text. What waits for a batch is in the queue whose name comes first.
+fn fill_batches(server: &Server) {
+    server.printed(&["put", "{a}thumbs", "p", "--batch", "{a}closed", "--count", "2"]);
+    let receipt = server.take("{a}thumbs");
+    server.done(&["ack", "{a}thumbs", &receipt]);
+    server.printed(&["put", "{a}thumbs", "p", "--batch", "{a}open", "--count", "2"]);
+    server.printed(&["put", "{a}albums", "ready", "--after", "{a}closed", "--if", "acked"]);
+    assert_eq!(server.printed(&["batch", "close", "{a}closed"]), "1\n");
+    server.done(&["batch", "open", "{a}done"]);
+    assert_eq!(server.printed(&["batch", "close", "{a}done"]), "0\n");
+    let open = server.client(&["batch", "open"]).arg(OsStr::from_bytes(b"\xff")).output().unwrap();
+    check(&open, 0, b"");
+}
+
+/// The state of a batch, and how many tasks it has and had, and how many wait for it.
+fn far(server: &Server, batch: &str) -> String {
+    let shown = server.printed(&["batch", "show", batch]);
+    let of = |member| member_of(&shown, member);
+    ["state", "total", "pending", "acked", "failed", "waiting"].map(of).join(" ")
+}
+
+#[test]
+fn batches_are_opened_before_the_queues_and_closed_after_them() {
+    let (from, to) = (sharded(), sharded());
+    fill_batches(&from);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("all.jsonl");
+    let file = path.to_str().unwrap();
+    let counts = "0 queues, 4 tasks, 0 windows, 0 schedules, 3 batches";
+    assert_eq!(from.printed(&["export", "--all", file]), format!("exported {counts}\n"));
+    let text = String::from_utf8(files::read(&path)).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[1], "{\"type\":\"batch\",\"batch\":\"{a}closed\"}");
+    assert_eq!(lines[2], "{\"type\":\"batch\",\"batch\":\"{a}open\"}");
+    assert_eq!(lines[3], "{\"type\":\"batch\",\"batch_base64\":\"/w==\"}");
+    assert!(lines[4].contains("\"queue\":\"{a}albums\""), "{text}");
+    assert_eq!(lines[8], "{\"type\":\"batch\",\"batch\":\"{a}closed\",\"state\":\"closed\"}");
+    let end = "\"queues\":0,\"tasks\":4,\"windows\":0,\"schedules\":0,\"batches\":4";
+    assert_eq!(lines[9..], [format!("{{\"type\":\"end\",{end}}}")]);
+
+    assert_eq!(to.printed(&["import", "--dry-run", file]), format!("would import {counts}\n"));
+    assert_eq!(to.printed(&["batch", "list"]), "");
+    let once = ["import", "--once", file];
+    assert_eq!(to.printed(&once), format!("imported {counts}\n"));
+    check(&to.run(&["batch", "list"]), 0, b"{a}closed\n{a}open\n\xff\n");
+    // What has ended before stays behind.
+    assert_eq!(far(&from, "{a}closed"), "closed 2 1 1 0 1");
+    assert_eq!(far(&to, "{a}closed"), "closed 1 1 0 0 1");
+    assert_eq!([far(&from, "{a}open"), far(&to, "{a}open")], ["open 2 2 0 0 0"; 2]);
+
+    let passed = format!("imported {counts}; 7 records of them there already\n");
+    assert_eq!(to.printed(&once), passed);
+    assert_eq!(far(&to, "{a}closed"), "closed 1 1 0 0 1");
+    let receipt = to.take("{a}thumbs");
+    to.done(&["ack", "{a}thumbs", &receipt]);
+    assert_eq!(far(&to, "{a}closed"), "done 1 0 1 0 0");
+    assert_eq!(to.printed(&["pop", "{a}albums", "--wait", "-1"]), "ready\n");
+    // One that is done takes no more tasks, but those that it had are known.
+    assert_eq!(to.printed(&once), passed);
+    assert_eq!(far(&to, "{a}open"), "open 2 2 0 0 0");
+}
+
+#[test]
+fn a_batch_that_is_there_already_stands_in_no_ones_way() {
+    let (from, to) = (Server::start(), Server::start());
+    from.printed(&["put", "jobs", "p", "--batch", "b"]);
+    from.printed(&["batch", "close", "b"]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("all.jsonl");
+    let file = path.to_str().unwrap();
+    from.printed(&["export", "--all", file]);
+    to.printed(&["put", "jobs", "p", "--batch", "b"]);
+    let counts = "0 queues, 1 task, 0 windows, 0 schedules, 1 batch";
+    let imported = to.printed(&["import", file]);
+    assert_eq!(imported, format!("imported {counts}; 1 record of them there already\n"));
+    assert_eq!(far(&to, "b"), "closed 2 2 0 0 0");
+
+    // A queue alone makes its batches, and leaves them open.
+    let alone = from.printed(&["export", "jobs"]);
+    assert_eq!(alone.lines().count(), 3, "{alone}");
+    let third = Server::start();
+    let imported = third.run_with(&["import", "-"], alone.as_bytes());
+    check(&imported, 0, b"imported 0 queues, 1 task, 0 windows, 0 schedules\n");
+    assert_eq!(far(&third, "b"), "open 1 1 0 0 0");
+}
+
+/// The text of an export with these records of batches, and this many tasks.
+fn with_batches(records: &[&str], tasks: usize) -> String {
+    let records: Vec<String> = records.iter().map(|record| (*record).to_owned()).collect();
+    let batches = records.len() - tasks;
+    let end = format!("\"schedules\":0,\"batches\":{batches}}}");
+    file_of(&records, [0, tasks, 0, 0]).replace("\"schedules\":0}", &end)
+}
+
+#[test]
+fn records_of_batches_are_checked_and_only_an_open_one_may_be_there() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    let open = "{\"type\":\"batch\",\"batch\":\"b\"}";
+    let red = "{\"type\":\"batch\",\"batch\":\"b\",\"state\":\"red\"}";
+    let nameless = "{\"type\":\"batch\",\"queue\":\"b\"}";
+    let why = "no record in line 3: the 'state' of a batch is missing or closed";
+    unusable(&server, &file, &with_batches(&[open, red], 0), why);
+    let why = "no record in line 2: it names no batch";
+    unusable(&server, &file, &with_batches(&[nameless], 0), why);
+    let lacking = with_batches(&[open], 0).replace("\"batches\":1", "\"batches\":2");
+    unusable(&server, &file, &lacking, "lacks some records");
+    assert_eq!(server.printed(&["batch", "list"]), "");
+
+    server.done(&["queue", "create", "jobs", "--ids", "given"]);
+    server.done(&["batch", "open", "b"]);
+    let task = "{\"type\":\"task\",\"queue\":\"jobs\",\"id\":\"a\",\"payload\":\"p\"}";
+    let twice = with_batches(&[task, open, task], 2);
+    let complaint = check(&server.run_with(&["import", "-"], twice.as_bytes()), 5, b"");
+    let words = "EXISTS the queue \"jobs\" has a task \"a\" already (line 4; 1 record came in";
+    assert!(complaint.contains(words), "{complaint}");
+
+    let gone = "{\"type\":\"batch\",\"batch\":\"gone\",\"state\":\"closed\"}";
+    let text = with_batches(&[open, gone], 0);
+    let complaint = check(&server.run_with(&["import", "-"], text.as_bytes()), 5, b"");
+    let words = "NOTFOUND there is no batch \"gone\" (line 3; 0 records came in";
+    assert!(complaint.contains(words), "{complaint}");
 }
 
 #[test]

@@ -120,6 +120,7 @@ fn has_so_many_tasks(shards: usize) {
             for queue in ["a", "b", "c", "d", "e"] {
                 assert_eq!(client.reply(&format!("PUT {queue} x")).await, "BUSY", "{queue}");
             }
+            assert_eq!(client.reply("BATCH OPEN b").await, "BUSY");
         }
         assert_eq!(ana.reply("MULTI").await, "OK");
         assert_eq!(ana.reply("PUT a x").await, "QUEUED");
