@@ -54,7 +54,7 @@ fn a_batch_is_opened_shown_listed_closed_and_dropped() {
 fn lines_join_a_batch_and_other_puts_wait_for_it() {
     let server = Server::start();
     let lines = ["put", "thumbs", "--lines", "--batch", "album"];
-    check(&server.run_with(&lines, b"1.png\n2.png\n"), 0, b"1\n3\n");
+    check(&server.run_with(&lines, b"1.png\n2.png\n"), 0, b"2\n3\n");
     server.done(&["batch", "open", "other"]);
     let ready = ["put", "albums", "ready", "--after", "album", "--after", "other"];
     assert_eq!(server.printed(&[&ready[..], &["--if", "acked"]].concat()), "5\n");
@@ -63,8 +63,8 @@ fn lines_join_a_batch_and_other_puts_wait_for_it() {
     check(&server.run(&["take", "albums"]), 4, b"");
     assert_eq!(server.known("albums", "5", "after"), "album other");
     assert_eq!(server.known("albums", "5", "ready_at"), "-");
-    assert_eq!(server.known("thumbs", "1", "batch"), "album");
-    assert_eq!(server.printed(&["scan", "thumbs", "--batch", "album"]), "1\t1.png\n3\t2.png\n");
+    assert_eq!(server.known("thumbs", "2", "batch"), "album");
+    assert_eq!(server.printed(&["scan", "thumbs", "--batch", "album"]), "2\t1.png\n3\t2.png\n");
     check(&server.run(&["scan", "thumbs", "--batch", "other"]), 4, b"");
     let bulk = ["bulk", "thumbs", "--kill", "--batch", "other", "--dry", "--json"];
     assert_eq!(server.printed(&bulk), "{\"changed\":0,\"looked\":2}\n");
@@ -108,7 +108,7 @@ fn awaiting_ends_when_a_batch_is_done_or_the_time_is_up() {
     let awaiting = server.client(&["batch", "await", "b"]).spawn().unwrap();
     let json = server.client(&["batch", "await", "b", "--wait", "1h", "--json"]).spawn().unwrap();
     assert_eq!(server.printed(&["batch", "close", "b"]), "1\n");
-    assert_eq!(server.printed(&["kill", "jobs", "1"]), "1\n");
+    assert_eq!(server.printed(&["kill", "jobs", "2"]), "1\n");
     // It is done, although its task has failed.
     check(&awaiting.wait_with_output().unwrap(), 0, b"done\n");
     let told = String::from_utf8(json.wait_with_output().unwrap().stdout).unwrap();
@@ -128,7 +128,7 @@ fn a_cancel_ends_what_nobody_holds_and_asks_holders_to_stop() {
     let shown = server.printed(&["batch", "show", "b"]);
     let of = |member| member_of(&shown, member);
     assert_eq!([of("state"), of("pending"), of("failed")], ["closed", "1", "2"]);
-    assert_eq!(server.known("jobs", "1", "cancelled"), "no more");
+    assert_eq!(server.known("jobs", "2", "cancelled"), "no more");
     server.refused(&["put", "jobs", "p", "--batch", "b"], "WRONGSTATE the batch \"b\" is being");
     // What is left out of a second one stays.
     assert_eq!(server.printed(&["batch", "cancel", "b", "--json"]), "{\"count\":1}\n");
