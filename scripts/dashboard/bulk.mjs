@@ -13,6 +13,8 @@ const PLAYED_MS_MAX = 120_000;
 const TAKE_MS_MAX = 1_000;
 const ALONE_TAKES = 5_000;
 const PAGE = 1_000;
+// As small as the pages of the dashboard, since takes go on meanwhile.
+const PAGE_LOOKED = 100;
 
 const SOURCE = "{mass}";
 const DEAD = "{mass}-dead";
@@ -113,7 +115,7 @@ async function mustHave({ must }, resp, queue, causes) {
   const found = CAUSES.map(() => 0);
   let cursor = "0";
   do {
-    const [next, page] = await resp.ask("SCAN", queue, "COUNT", PAGE, "CURSOR", cursor);
+    const [next, page] = await resp.ask("SCAN", queue, "COUNT", PAGE_LOOKED, "CURSOR", cursor);
     for (const [, , , payload] of page) found[Number(payload) % CAUSES.length] += 1;
     cursor = next;
   } while (cursor !== "0");

@@ -8,7 +8,9 @@ import { form } from "../parts/dialog.js";
 import { word } from "../parts/states.js";
 
 // Pages are small, so that those who take tasks meanwhile hardly wait.
-const PAGE_CHANGES = 250;
+const PAGE_CHANGES = 50;
+// Counting costs less.
+const PAGE_COUNTED = 250;
 
 // Goes through all pages of these changes, each of them `[place, values]`. Returns how many tasks
 // have changed, or would change. `tell` gets that on the way, and stops it if it returns false.
@@ -18,7 +20,7 @@ async function pages(changes, dry, tell) {
     let cursor = "0";
     do {
       const path = placePath(place, [], { verb: "bulk" });
-      const count = dry ? undefined : PAGE_CHANGES;
+      const count = dry ? PAGE_COUNTED : PAGE_CHANGES;
       const page = await change("POST", path, { ...values, cursor, dry, count });
       changed += page.changed;
       cursor = page.cursor;
