@@ -112,6 +112,7 @@ impl Model {
         }
         let tail = self.last_number;
         if self.settings(&self.places[&number]).release_fails {
+            self.how = How::Failed;
             self.note_release(number, release.delay);
             self.amend(number, &release.amendment);
             if release.tail {

@@ -348,6 +348,7 @@ impl Model {
         let amendment = Amendment { priority, ..Amendment::default() };
         self.how = How::Released;
         if self.settings(&self.places[&number]).release_fails {
+            self.how = How::Failed;
             self.note_release(number, delay);
             self.amend(number, &amendment);
             let delay = Some(delay).filter(|delay| *delay > Span::ZERO);
