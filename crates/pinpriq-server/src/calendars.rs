@@ -34,13 +34,21 @@ const EXPRESSION_BYTES_MAX: usize = 512;
 pub struct Calendars {
     began: Timestamp,
     ahead: Span,
+    /// Whether no slot up to where time begins is made up.
+    skips: bool,
 }
 
 impl Calendars {
     /// Returns the calendars for a time line that begins at `began` when the wall clock shows
     /// `wall`.
     pub(crate) const fn ahead_of(wall: Timestamp, began: Timestamp) -> Self {
-        Self { began, ahead: began.since(wall) }
+        Self { began, ahead: began.since(wall), skips: false }
+    }
+
+    /// Returns the same, by which no slot up to where time begins is made up if `skips`: they all
+    /// count as missed, whatever their schedules say.
+    pub(crate) const fn skipping(self, skips: bool) -> Self {
+        Self { skips, ..self }
     }
 
     /// How far time is ahead of the wall clock at this moment of the engine.
@@ -86,6 +94,9 @@ impl Trait for Calendars {
         to: Timestamp,
         most: usize,
     ) -> Vec<Timestamp> {
+        if self.skips && to <= self.slot_time(recurrence, self.began) {
+            return Vec::new();
+        }
         let Some(cron) = cron_of(recurrence) else {
             return EveryOnly.latest_between(recurrence, from, to, most);
         };
@@ -162,6 +173,28 @@ mod tests {
             assert!(due > moment && calendars.slot_time(&cron, due) >= slot);
             let earlier = calendars.slot_time(&cron, at(due.ms() - 1));
             assert!(earlier < slot, "{due:?} is the first moment");
+        }
+    }
+
+    #[test]
+    fn slots_before_the_beginning_can_be_skipped() {
+        const MINUTE_MS: u64 = 60_000;
+        let at = Timestamp::from_ms;
+        let (wall, ahead) = (28_000_000 * MINUTE_MS, 100 * MINUTE_MS);
+        let calendars = Calendars::ahead_of(at(wall), at(wall + ahead));
+        let every = Recurrence::Every { every: Span::from_ms(MINUTE_MS), anchor: at(0) };
+        let cron = Recurrence::Cron { expression: b"* * * * *"[..].into(), zone: None };
+        for (form, now) in [(every, wall + ahead), (cron, wall)] {
+            assert_eq!(calendars.slot_time(&form, at(wall + ahead)), at(now));
+            let latest = |skips: bool, to| {
+                let calendars = calendars.skipping(skips);
+                let from = at(now - 9 * MINUTE_MS);
+                assert_eq!(calendars.count_between(&form, from, at(now)), 9);
+                calendars.latest_between(&form, from, at(to), 3).len()
+            };
+            assert_eq!((latest(false, now), latest(true, now)), (3, 0));
+            // What comes later, such as a schedule that is imported, is as always.
+            assert_eq!(latest(true, now + 1), 3);
         }
     }
 }

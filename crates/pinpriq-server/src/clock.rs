@@ -4,18 +4,21 @@
 //! continues with the monotonic clock. The two can drift apart, because an operator set the wall
 //! clock or the machine slept. Time is then drawn towards the wall clock by half a millisecond for
 //! every second, which no lease, delay or TTL notices. A step is logged. Time never goes back.
+//!
+//! All threads of a server read the same time line, each through a handle of its own. So a moment
+//! means the same to all shards.
 
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::Stopwatch;
 use tokio::time::Instant;
 
-/// Tells the time of one shard.
+/// Tells the time to one thread.
 pub trait Clock {
     /// The current moment. It is never earlier than one returned before.
     fn now(&self) -> Timestamp;
@@ -45,9 +48,19 @@ const FAR_AHEAD: Span = Span::from_ms(60_000);
 /// How often the wall clock is read.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The time line itself. It reads no clock: the caller passes the readings.
+/// How far the moment of anything that was written may be ahead of the time at which it was.
+const AHEAD_MOST: Duration = Duration::from_millis(20);
+
+/// The time line itself, or one of several handles of it. It reads no clock: the caller passes the
+/// readings.
+///
+/// Between two looks at the wall clock, time is a straight line. All handles go by the same looks,
+/// so they agree at every moment.
 pub struct TimeLine {
-    looked: Cell<Look>,
+    /// The latest look of all handles.
+    shared: Arc<Mutex<Look>>,
+    /// A copy of it, or of an earlier one: within [`LOOK_EVERY`] a look is the latest.
+    own: Cell<Look>,
 }
 
 /// A reading of the wall clock.
@@ -69,20 +82,38 @@ impl TimeLine {
     #[must_use]
     pub fn starting_at(start: Timestamp, monotonic: Duration, wall_ns: u128) -> Self {
         let time_line = u128::from(start.ms()) * 1_000_000;
-        let wall_ahead = ahead(wall_ns, time_line);
-        Self { looked: Cell::new(Look { at: monotonic, time_line, wall_ahead }) }
+        let look = Look { at: monotonic, time_line, wall_ahead: ahead(wall_ns, time_line) };
+        Self { shared: Arc::new(Mutex::new(look)), own: Cell::new(look) }
+    }
+
+    /// Returns another handle of this time line, for another thread.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self { shared: self.shared.clone(), own: self.own.clone() }
     }
 
     /// Returns the moment of the time line at the monotonic moment `now`, in nanoseconds since the
-    /// Unix epoch. `now` must not be earlier than in an earlier call. The wall clock is only read
-    /// from time to time.
+    /// Unix epoch. `now` must not be earlier than in an earlier call of this handle. The wall clock
+    /// is only read from time to time.
+    ///
+    /// If another thread has looked at the wall clock after this one has read `now`, that look is
+    /// the moment: it was before this returns.
     pub fn read(&self, now: Duration, wall_ns: impl FnOnce() -> u128) -> u128 {
-        let looked = self.looked.get();
+        let looked = self.own.get();
         let passed = now.saturating_sub(looked.at);
-        let time_line = looked.time_line.saturating_add_signed(moved(passed, looked.wall_ahead));
+        if passed >= LOOK_EVERY { self.look(now, wall_ns) } else { looked.at_after(passed) }
+    }
+
+    /// Like [`TimeLine::read`], when it may be time to look at the wall clock again.
+    #[cold]
+    fn look(&self, now: Duration, wall_ns: impl FnOnce() -> u128) -> u128 {
+        let shared = &mut *self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let looked = *shared;
+        let passed = now.saturating_sub(looked.at);
+        let time_line = looked.at_after(passed);
         if passed >= LOOK_EVERY {
             let wall_ahead = ahead(wall_ns(), time_line);
-            self.looked.set(Look { at: now, time_line, wall_ahead });
+            *shared = Look { at: now, time_line, wall_ahead };
             if (wall_ahead - looked.wall_ahead).unsigned_abs() >= STEP.as_nanos() {
                 tracing::warn!(
                     ahead_ms = i64::try_from(wall_ahead / 1_000_000).unwrap_or(i64::MAX),
@@ -90,6 +121,7 @@ impl TimeLine {
                 );
             }
         }
+        self.own.set(*shared);
         time_line
     }
 
@@ -99,6 +131,13 @@ impl TimeLine {
         let time_line = self.read(now, || wall_ns);
         let ms = (ahead(time_line, wall_ns) + 500_000).div_euclid(1_000_000);
         i64::try_from(ms).unwrap_or(i64::MAX)
+    }
+}
+
+impl Look {
+    /// The moment of the time line when this has passed since the look, and no other look was made.
+    fn at_after(&self, passed: Duration) -> u128 {
+        self.time_line.saturating_add_signed(moved(passed, self.wall_ahead))
     }
 }
 
@@ -129,7 +168,10 @@ pub(crate) fn warn_if_ahead(start: Timestamp, wall: Timestamp) -> bool {
     is_far
 }
 
-/// The clock of a running server.
+/// Tells the time on any thread.
+pub(crate) type Tell = Box<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// The clock of a running server, or one of several handles of it.
 pub struct SystemClock {
     line: TimeLine,
     /// The monotonic moment from which others are counted.
@@ -148,6 +190,18 @@ impl SystemClock {
     pub fn starting_at(start: Timestamp) -> Self {
         let line = TimeLine::starting_at(start, Duration::ZERO, wall_ns());
         Self { line, began: monotonic() }
+    }
+
+    /// Returns another handle of this clock, for another thread: both tell the same time.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self { line: self.line.another(), began: self.began }
+    }
+
+    /// Returns what tells the same time on any thread, at the cost of a lock.
+    pub(crate) fn tell(&self) -> Tell {
+        let clock = Mutex::new(self.another());
+        Box::new(move || clock.lock().unwrap_or_else(PoisonError::into_inner).now())
     }
 
     /// Moves the time line to the monotonic moment `now`.
@@ -187,6 +241,13 @@ impl Clock for SystemClock {
             }
         })
     }
+}
+
+/// Waits until every moment that a server has told or written so far is over. What was written
+/// right after a cut has a moment that is ahead by a millisecond for each cut just before.
+#[expect(clippy::disallowed_methods, reason = "that the time has passed is the event")]
+pub(crate) async fn later() {
+    tokio::time::sleep_until(monotonic() + AHEAD_MOST).await;
 }
 
 /// Measures how long the disk takes, from any thread.

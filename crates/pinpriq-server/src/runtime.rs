@@ -44,18 +44,35 @@ pub(crate) async fn aside<T: Send + 'static>(
     {
         return done.ok();
     }
-    let (tell, told) = oneshot::channel();
-    let share = move || {
-        step_aside();
-        let _ = tell.send(again());
-    };
-    thread::Builder::new().name("aside".to_owned()).spawn(share).ok()?;
+    let told = with_share(again)?;
     let Some(waiting) = waiting else { return told.await.ok() };
     tokio::select! {
         Ok(done) = waiting => Some(done),
         Ok(done) = told => Some(done),
         else => None,
     }
+}
+
+/// Does work that a caller waits for, such as reading files, on a thread of its own. It lets others
+/// go before it, and still gets a share of a busy processor. Returns nothing if the system has no
+/// thread for it.
+pub(crate) async fn beside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    with_share(work)?.await.ok()
+}
+
+/// Begins work with a share of a processor.
+fn with_share<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<oneshot::Receiver<T>> {
+    let (tell, told) = oneshot::channel();
+    let share = move || {
+        step_aside();
+        let _ = tell.send(work());
+    };
+    thread::Builder::new().name("aside".to_owned()).spawn(share).ok()?;
+    Some(told)
 }
 
 /// Begins work on a thread that runs when no other one wants to, unless too much waits already.

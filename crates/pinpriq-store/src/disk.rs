@@ -112,6 +112,9 @@ pub const LOCK_NAME: &str = "LOCK";
 /// The name of the file that records how far a journal has advanced.
 pub const HEAD_NAME: &str = "head";
 
+/// The name of the file that tells the first start after a restore what it has to know.
+pub const RESTORED_NAME: &str = "restored";
+
 /// One flat directory. Every method blocks until the operating system has answered.
 pub trait Disk: Send + Sync {
     /// Opens the file of this name. Never blocks on anybody else: anything but a file is refused at

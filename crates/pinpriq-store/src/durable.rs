@@ -8,6 +8,8 @@
 //! This is all that an embedder needs. There is no socket, no clock and no thread besides those of
 //! the store.
 
+mod holds;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -27,50 +29,10 @@ use pinpriq_proto::time::{Span, Timestamp};
 
 use crate::store::{
     Extent, Figures, Loaded, Position, Rewrite, Room, Store, StoreError, TaskCounts, Urgency,
-    Volume,
 };
 use crate::takeover;
 
-/// Keeps the payloads that an output needs from the store readable. Empty for most outputs.
-#[derive(Clone, Default)]
-#[expect(clippy::box_collection, reason = "every output carries it, and nearly all are empty")]
-pub struct Holds(Option<Box<BTreeMap<u32, Arc<dyn Volume>>>>);
-
-/// A payload to read back.
-pub struct Wanted {
-    /// The number of the task.
-    pub number: u64,
-    /// Where its payload is.
-    pub away: Away,
-    /// Keeps the payload readable.
-    pub volume: Arc<dyn Volume>,
-}
-
-impl Holds {
-    /// Whether no payload of the output was left in the store.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.0.is_none()
-    }
-
-    /// Returns the volume that keeps this place readable.
-    #[must_use]
-    pub fn volume(&self, place: Place) -> Option<&Arc<dyn Volume>> {
-        self.0.as_ref()?.get(&place.volume)
-    }
-
-    /// The oldest volume that is held.
-    #[must_use]
-    pub fn oldest(&self) -> Option<u32> {
-        self.0.as_ref()?.first_key_value().map(|(number, _)| *number)
-    }
-
-    /// Adds a place. Without a volume the place cannot be read.
-    fn add(&mut self, place: Place, volume: Option<Arc<dyn Volume>>) {
-        let volumes = self.0.get_or_insert_default();
-        volumes.extend(volume.map(|volume| (place.volume, volume)));
-    }
-}
+pub use holds::{Holds, Wanted};
 
 /// A position that no store reaches.
 const NEVER: Position = Position(u64::MAX);
@@ -302,6 +264,22 @@ impl Durable {
             self.awaited_by_takes = self.awaited;
         }
         Ok(())
+    }
+
+    /// Notes the cuts of the log that other threads have asked for: see
+    /// [`Journal::tapped_by`](crate::Journal::tapped_by). Call it in every turn, before
+    /// [`Durable::drive`]. Costs next to nothing while nobody asks.
+    #[inline]
+    pub fn answer_cuts(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        if self.store.has_cut_request() { self.note_cuts(now) } else { Ok(()) }
+    }
+
+    #[inline(never)]
+    fn note_cuts(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        // What was applied so far belongs to them.
+        self.commit()?;
+        let noted = self.store.note_cuts(now);
+        self.note_failure(noted)
     }
 
     /// Notes what the store has finished, starts what is due, and moves records that the store

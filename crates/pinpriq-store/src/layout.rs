@@ -4,7 +4,8 @@
 //! shard, which is a journal, and a small marker file with the number of shards. The marker is
 //! written first, under a temporary name until it is complete, so that a start can be interrupted
 //! anywhere and repeated. A tool that fills a new directory marks it as unfinished until it is
-//! done. This module knows nothing about the contents of a journal.
+//! done. A directory that was restored to an earlier moment says so in a file of its own until its
+//! first start. This module knows nothing about the contents of a journal.
 
 #[cfg(test)]
 mod tests;
@@ -12,8 +13,8 @@ mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, Entry, EntryKind, OpenMode, read_full_at, write_all_at};
-use crate::journal::{Expected, lock, read_head, sync_dir, take_inventory};
+use crate::disk::{Disk, Entry, EntryKind, OpenMode, RESTORED_NAME, read_full_at, write_all_at};
+use crate::journal::{Expected, lock, read_head, remove_if_there, sync_dir, take_inventory};
 use crate::real_disk::RealDisk;
 use crate::shards::SHARDS_MAX;
 use crate::store::StoreError;
@@ -27,8 +28,14 @@ const MARKER_NEW_NAME: &str = "shards.new";
 /// The content of the file while a tool fills the directory.
 const UNFINISHED: &str = "unfinished\n";
 
-/// An upper bound on the size of the file.
-const MARKER_BYTES_MAX: usize = 64;
+/// The name of the file [`RESTORED_NAME`] while it is written.
+const RESTORED_NEW_NAME: &str = "restored.new";
+
+/// The content of that file for [`AfterRestore::SkipSlots`].
+const SKIP_SLOTS: &str = "skip slots\n";
+
+/// An upper bound on the size of each of these files.
+const TEXT_BYTES_MAX: usize = 64;
 
 /// The name of the directory of one of several shards.
 #[must_use]
@@ -115,6 +122,50 @@ pub struct JournalAt {
     pub directory: PathBuf,
     /// Which journal it must be.
     pub expected: Expected,
+}
+
+/// What the first start after a restore has to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AfterRestore {
+    /// Slots of schedules up to the start count as missed and are not made up.
+    SkipSlots,
+}
+
+/// Returns what the first start of this data directory has to do, if it was restored and has not
+/// served since. Changes nothing.
+pub fn take_restored(data: &Path) -> Result<Option<AfterRestore>, StoreError> {
+    let Some(disk) = open_if_there(data)? else { return Ok(None) };
+    match read_text(&disk, RESTORED_NAME)? {
+        None => Ok(None),
+        Some(text) if text == SKIP_SLOTS => Ok(Some(AfterRestore::SkipSlots)),
+        Some(text) => Err(StoreError::Mixed {
+            what: format!(
+                "the file {RESTORED_NAME} holds {:?}, which this server does not know: use the \
+                 newer server, or remove the file",
+                text.trim_end()
+            ),
+        }),
+    }
+}
+
+/// Notes that the first start after a restore has done what it had to. Call this when all shards
+/// have begun.
+pub fn remove_restored(data: &Path) -> Result<(), StoreError> {
+    let disk = create(data)?;
+    remove_if_there(&disk, RESTORED_NAME)?;
+    sync_dir(&disk)
+}
+
+/// Says what the first start of a new data directory has to do. It is durable when this returns.
+/// Call this before [`finish`].
+pub(crate) fn write_restored(data: &Path, after: Option<AfterRestore>) -> Result<(), StoreError> {
+    match after {
+        None => Ok(()),
+        Some(AfterRestore::SkipSlots) => {
+            let names = (RESTORED_NAME, RESTORED_NEW_NAME);
+            replace_file(&create(data)?, names, SKIP_SLOTS.as_bytes())
+        }
+    }
 }
 
 fn journals(data: &Path, shards: usize) -> Result<Vec<JournalAt>, StoreError> {
@@ -274,13 +325,21 @@ fn marker_text(shards: usize, number: u64) -> String {
     format!("{shards}\ndirectory {number:016x}\n")
 }
 
-fn read_marker(disk: &dyn Disk) -> Result<(usize, Option<u64>), StoreError> {
-    let fail = |error| StoreError::from_io("read", MARKER_NAME, 0, error);
-    let file = disk.open(MARKER_NAME, OpenMode::Read).map_err(fail)?;
-    let mut bytes = vec![0; MARKER_BYTES_MAX];
+/// Reads the beginning of a file, if it exists.
+fn read_text(disk: &dyn Disk, name: &str) -> Result<Option<String>, StoreError> {
+    let fail = |error| StoreError::from_io("read", name, 0, error);
+    let file = match disk.open(name, OpenMode::Read) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(fail(error)),
+    };
+    let mut bytes = vec![0; TEXT_BYTES_MAX];
     let length = read_full_at(&*file, 0, &mut bytes).map_err(fail)?;
-    bytes.truncate(length);
-    let text = String::from_utf8_lossy(&bytes);
+    Ok(Some(String::from_utf8_lossy(&bytes[..length]).into_owned()))
+}
+
+fn read_marker(disk: &dyn Disk) -> Result<(usize, Option<u64>), StoreError> {
+    let text = read_text(disk, MARKER_NAME)?.unwrap_or_default();
     if text == UNFINISHED {
         return Err(StoreError::Unfinished);
     }

@@ -7,8 +7,8 @@
 //! that a sequence of changes leads to. [`durable`] joins a store and an engine. [`ledger`] is the
 //! store of a shard whose changes are durable on several machines. [`histogram`] counts values by
 //! their size. [`shards`] decides in which of several shards a queue lives, [`layout`] knows which
-//! journals are in a data directory, and [`reshard`](mod@reshard) writes one with another number of
-//! shards.
+//! journals are in a data directory, [`reshard`](mod@reshard) writes one with another number of
+//! shards, and [`restore`] one from segments that were copied elsewhere.
 //!
 //! Nothing here reads a clock. What a task may do is decided by the engine.
 
@@ -24,6 +24,7 @@ pub mod ledger;
 pub mod memory;
 pub mod real_disk;
 pub mod reshard;
+pub mod restore;
 pub mod shards;
 pub mod store;
 pub mod takeover;

@@ -21,7 +21,8 @@ use crate::journal::{
     take_inventory, write,
 };
 use crate::layout::{
-    JournalAt, begin, create, existing_journals, finish, open_if_there, refuse_unless_empty,
+    AfterRestore, JournalAt, begin, create, existing_journals, finish, open_if_there,
+    refuse_unless_empty, take_restored, write_restored,
 };
 use crate::real_disk::RealDisk;
 use crate::shards::{SHARDS_MAX, fresh_number};
@@ -37,7 +38,7 @@ pub struct DirectoryError {
     pub source: StoreError,
 }
 
-/// What a shard of the new directory received.
+/// What a shard of a new directory received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ReshardReport {
@@ -74,10 +75,11 @@ pub fn reshard(
 ) -> Result<Vec<ReshardReport>, DirectoryError> {
     assert!((1..=SHARDS_MAX).contains(&shards), "{shards} shards");
     refuse_used(new)?;
+    let restored = take_restored(data).map_err(about(data))?;
     let Held { contents, guards } = read_directory(data)?;
     let (from, to) = (Division::of_server(contents.len()), Division::of_server(shards));
     let contents = distribute(contents, from, to).map_err(about(data))?;
-    write_directory(new, &contents, options)?;
+    write_shards(new, &contents, options, restored)?;
     drop(guards);
     Ok(contents.iter().map(summary).collect())
 }
@@ -118,6 +120,15 @@ pub fn write_directory(
     contents: &[Contents],
     options: JournalOptions,
 ) -> Result<(), DirectoryError> {
+    write_shards(new, contents, options, None)
+}
+
+fn write_shards(
+    new: &Path,
+    contents: &[Contents],
+    options: JournalOptions,
+    restored: Option<AfterRestore>,
+) -> Result<(), DirectoryError> {
     let shards = contents.len();
     assert!((1..=SHARDS_MAX).contains(&shards), "{shards} shards");
     let drawn = options.drawn();
@@ -125,6 +136,7 @@ pub fn write_directory(
     for (target, contents) in targets.iter().zip(contents) {
         fill(target, contents, options).map_err(about(&target.directory))?;
     }
+    write_restored(new, restored).map_err(about(new))?;
     finish(new, shards, drawn).map_err(about(new))
 }
 
@@ -142,6 +154,7 @@ pub fn salvage_alone(
     options: JournalOptions,
 ) -> Result<SalvageReport, DirectoryError> {
     refuse_unless_empty(new).map_err(about(new))?;
+    let restored = take_restored(data).map_err(about(data))?;
     let found = open_if_there(data).map_err(about(data))?;
     let disk = found.ok_or(StoreError::NotAJournal).map_err(about(data))?;
     let salvaged = Salvaged::read(&disk).map_err(about(data))?;
@@ -149,6 +162,7 @@ pub fn salvage_alone(
     begin(new, 1, drawn).map_err(about(new))?;
     let to: Arc<dyn Disk> = Arc::new(create(new).map_err(about(new))?);
     let report = salvaged.write(&to, options, Expected::alone()).map_err(about(new))?;
+    write_restored(new, restored).map_err(about(new))?;
     finish(new, 1, drawn).map_err(about(new))?;
     Ok(report)
 }
@@ -170,6 +184,7 @@ pub fn salvage_shards(
         return Err(about(data)(StoreError::OutOfOrder { call: "salvage_shards" }));
     }
     refuse_unless_empty(new).map_err(about(new))?;
+    let restored = take_restored(data).map_err(about(data))?;
     let mut guards = Vec::new();
     let mut places: Vec<Option<Source>> = sources.iter().map(|_| None).collect();
     let mut passed_over = Vec::new();
@@ -219,6 +234,7 @@ pub fn salvage_shards(
         let made = create(&target.directory).map(|made| -> Arc<dyn Disk> { Arc::new(made) });
         reports.push(made.and_then(write).map_err(failed)?);
     }
+    write_restored(new, restored).map_err(about(new))?;
     finish(new, sources.len(), drawn).map_err(about(new))?;
     Ok(SalvagedShards { reports, passed_over })
 }
@@ -283,7 +299,7 @@ pub fn summary(contents: &Contents) -> ReshardReport {
     }
 }
 
-fn about(directory: &Path) -> impl FnOnce(StoreError) -> DirectoryError {
+pub(crate) fn about(directory: &Path) -> impl FnOnce(StoreError) -> DirectoryError {
     let directory = directory.to_owned();
     |source| DirectoryError { directory, source }
 }

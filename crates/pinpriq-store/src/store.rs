@@ -252,6 +252,20 @@ pub trait Store: Reclaims {
     /// Fails when a batch could not be made durable; from then on it always fails.
     fn drive(&mut self, now: Timestamp) -> Result<Progress, StoreError>;
 
+    /// Whether another thread asks for a cut, so that [`Store::note_cuts`] should be called. Costs
+    /// next to nothing: it is called in every turn.
+    fn has_cut_request(&self) -> bool {
+        false
+    }
+
+    /// Notes the cuts that other threads ask for: all that was appended so far belongs to them, and
+    /// every later batch gets a later moment than theirs, which is `now` or soon after. They are
+    /// handed out once all that belongs to them is durable. Only a store that others can copy is
+    /// ever asked: see [`Journal::tapped_by`](crate::Journal::tapped_by).
+    fn note_cuts(&mut self, _now: Timestamp) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Whether a write has ended and the next one, which may be due, waits for
     /// [`Store::end_gathering`].
     ///
@@ -466,8 +480,8 @@ pub enum StoreError {
     },
     /// A tool wrote a new data directory and was interrupted.
     #[error(
-        "the directory is unfinished: `pinpriq reshard`, `pinpriq salvage` or `pinpriq cluster \
-         export` was interrupted while it wrote it; remove it and run that again"
+        "the directory is unfinished: `pinpriq restore`, `pinpriq reshard`, `pinpriq salvage` or \
+         `pinpriq cluster export` was interrupted while it wrote it; remove it and run that again"
     )]
     Unfinished,
     /// The files of a data directory do not belong together.

@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::settings::Settings;
 
+use self::archives::{ArchiveCommand, BackupArgs, RestoreArgs};
 use self::asked::Asked;
 use self::bench::BenchArgs;
 use self::carrying::{ExportArgs, ImportArgs};
@@ -24,6 +25,7 @@ use self::users::UserCommand;
 use self::values::number_in;
 use self::wire::WireCommand;
 
+pub(crate) mod archives;
 pub(crate) mod asked;
 pub(crate) mod bench;
 pub(crate) mod carrying;
@@ -337,6 +339,61 @@ Exit codes:
     /// %2A a star.
     #[command(subcommand)]
     User(UserCommand),
+    /// Copy a running server, as it is at one moment.
+    ///
+    /// Everything that happened in the server up to that moment is in the copy, and nothing later.
+    /// The server goes on meanwhile. It is asked over HTTP, by a user with the rights `manage:*`
+    /// and `look:*`. Users, certificates and configuration are not in the copy.
+    ///
+    /// The place is a directory, or `s3://BUCKET/PREFIX` with the usual variables (`AWS_REGION`,
+    /// `AWS_ACCESS_KEY_ID` and so on). The first backup makes it. Further ones send what is new,
+    /// and so does one that goes on after a failure. What was sent is checked, and the backup
+    /// counts once the last part of it is there.
+    ///
+    /// Nothing in the place is ever changed. The place of another server is refused, and so is a
+    /// server that lacks what its own backups have, because an older copy was put back. A server
+    /// that was restored from the place goes on in it.
+    #[command(after_help = after(
+        "pinpriq backup /mnt/backup/pinpriq
+        pinpriq backup s3://backups/pinpriq --address https://10.0.0.1:7262 --ca ca.pem
+        PINPRIQ_TOKEN=$(cat token) pinpriq backup /mnt/backup/pinpriq --json | jq -r .at",
+        "0  the backup is complete
+        1  no connection, it was lost, or the place could not be read or written
+        2  wrong usage
+        3  the place is that of another server, or something in it is damaged or of a
+        newer format; or the server lacks what its backups have
+        5  the server refused; stderr says why",
+    ))]
+    Backup(BackupArgs),
+    /// Look at the backups in a place, check them, and remove old ones
+    #[command(subcommand)]
+    Archive(ArchiveCommand),
+    /// Write a new data directory with the state that a server had at a moment.
+    ///
+    /// The moment is the newest that was backed up, or an earlier one. If there is no copy of
+    /// exactly that, it is the last moment before it. Which one it has become is printed to the
+    /// millisecond. A server can be started on the directory, beside the old one if there still is
+    /// one. Its next backup may go to the same place.
+    ///
+    /// What was acknowledged after that moment comes again. Receipts from after it are refused as
+    /// STALE, and no id or receipt is given again. With another moment than the newest, slots of
+    /// schedules up to the first start count as missed. With --paused every queue and every
+    /// schedule is paused, until `pinpriq queue resume` and `pinpriq schedule resume`.
+    ///
+    /// An interrupted run leaves a directory that no server starts on: remove it and run the
+    /// command again.
+    #[command(after_help = after(
+        "pinpriq restore /mnt/backup/pinpriq --data /var/lib/pinpriq
+        pinpriq restore /mnt/backup/pinpriq --data /tmp/then --until -10m --dry-run
+        pinpriq restore s3://backups/pinpriq --data /tmp/then --until 2026-11-26T14:03:00.250Z",
+        "0  the directory is complete
+        1  the place could not be read, or the directory could not be written; remove it
+        2  wrong usage, also a directory that is not empty
+        3  something in the place is damaged, or of a newer format; or another process
+        uses the directory
+        4  there is no backup, or none of a moment that early",
+    ))]
+    Restore(RestoreArgs),
     /// Tell what is in a data directory, and whether it is damaged.
     ///
     /// Reads the whole journal and changes nothing. May be used while a server uses the directory:

@@ -1,6 +1,8 @@
 //! The commands, one file for each or for a few that belong together.
 
+mod archive;
 mod asking;
+mod backup;
 mod bench;
 mod bulk;
 mod carrying;
@@ -13,6 +15,7 @@ mod man;
 mod ping;
 mod put;
 mod reshard;
+mod restore;
 mod rounds;
 mod salvage;
 mod sending;
@@ -49,6 +52,9 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Wire(command) => wire::wire(command),
         Command::Cluster(command) => cluster::cluster(&command),
         Command::User(command) => user::user(&command),
+        Command::Backup(arguments) => backup::backup(&arguments),
+        Command::Archive(command) => archive::archive(&command),
+        Command::Restore(arguments) => restore::restore(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::Salvage(arguments) => salvage::salvage(&arguments),
         Command::Reshard(arguments) => reshard::reshard(&arguments),

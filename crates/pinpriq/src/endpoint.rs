@@ -1,5 +1,6 @@
 //! Where a server is, and how connections to it are encrypted.
 
+use std::error::Error as StdError;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -125,7 +126,7 @@ impl fmt::Display for Endpoint {
 }
 
 /// Says what is wrong with a connection, and what helps if that is about encryption.
-pub(crate) fn shown(error: &io::Error) -> String {
+pub(crate) fn shown(error: &(dyn StdError + 'static)) -> String {
     explain(error, OPTIONS).unwrap_or_else(|| error.to_string())
 }
 

@@ -10,7 +10,7 @@ const FAILED: u8 = 1;
 const UNUSABLE: u8 = 2;
 /// The data directory cannot be used, or the cluster.
 const DIRECTORY: u8 = 3;
-/// A command that looks for tasks found none.
+/// A command that looks for tasks or backups found none.
 const NOTHING_THERE: u8 = 4;
 /// The server refused what it was asked.
 const REFUSED: u8 = 5;
@@ -30,7 +30,8 @@ const SKIPPED: u8 = 18;
 pub(crate) enum Exit {
     /// It did what it was asked to do.
     Done,
-    /// It looked at a data directory, and that is damaged, or at a cluster, and that is not well.
+    /// It looked at a data directory or an archive, and that is damaged, or at a cluster, and that
+    /// is not well.
     Damaged,
     /// It looked for tasks, and there was none.
     NothingThere,
@@ -110,6 +111,11 @@ impl Failure {
     /// A data directory cannot be used, or a cluster: exit code 3.
     pub(crate) fn of_directory(sentence: impl Into<String>) -> Self {
         Self::new(DIRECTORY, sentence)
+    }
+
+    /// There is nothing of what was looked for: exit code 4.
+    pub(crate) fn nothing_there(sentence: impl Into<String>) -> Self {
+        Self::new(NOTHING_THERE, sentence)
     }
 
     /// The server refused: exit code 5. The sentence is the server's.

@@ -16,6 +16,8 @@ const PER_SECOND: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Progress {
     count: Arc<AtomicU64>,
+    /// How far it will grow; 0 as long as that is unknown.
+    total: Arc<AtomicU64>,
     /// The thread that shows it, and what ends that.
     shown: Option<(SyncSender<()>, JoinHandle<()>)>,
 }
@@ -32,26 +34,32 @@ impl Progress {
     }
 
     fn shown_if(watched: bool, what: &'static str) -> Self {
-        let count = Arc::new(AtomicU64::new(0));
+        let (count, total) = <(Arc<AtomicU64>, Arc<AtomicU64>)>::default();
         let shown = watched.then(|| {
             let (ended, end) = sync_channel(0);
-            let count = count.clone();
+            let (count, total) = (count.clone(), total.clone());
             let show = move || {
                 let tick = Duration::from_secs(1) / u32::try_from(PER_SECOND).unwrap_or(1);
                 let mut line = Line::new(what);
                 while end.recv_timeout(tick) == Err(RecvTimeoutError::Timeout) {
-                    line.show(count.load(Ordering::Relaxed));
+                    line.show(count.load(Ordering::Relaxed), total.load(Ordering::Relaxed));
                 }
                 line.clear();
             };
             (ended, std::thread::spawn(show))
         });
-        Self { count, shown }
+        Self { count, total, shown }
     }
 
     /// Returns the count itself, for code that counts many at once.
     pub(crate) fn count(&self) -> &AtomicU64 {
         &self.count
+    }
+
+    /// Notes how far the work has come, and how far it has to go.
+    pub(crate) fn note(&self, done: u64, total: u64) {
+        self.count.store(done, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
     }
 
     /// Counts one more.
@@ -84,20 +92,20 @@ impl Line {
     }
 
     /// Writes the line, if the work has gone on for a second.
-    fn show(&mut self, count: u64) {
-        if let Some(text) = self.text(count) {
+    fn show(&mut self, count: u64, total: u64) {
+        if let Some(text) = self.text(count, total) {
             let mut stderr = io::stderr().lock();
             let _ = write!(stderr, "\r{text}\x1b[K").and_then(|()| stderr.flush());
         }
     }
 
-    fn text(&mut self, count: u64) -> Option<String> {
+    fn text(&mut self, count: u64, total: u64) -> Option<String> {
         self.last.rotate_left(1);
         let second_ago = self.last.last_mut().map_or(0, |slot| std::mem::replace(slot, count));
         self.ticks += 1;
-        let what = self.what;
-        (self.ticks > PER_SECOND)
-            .then(|| format!("{count} {what}, {} in the last second", count - second_ago))
+        let (what, more) = (self.what, count.saturating_sub(second_ago));
+        let of = if total == 0 { String::new() } else { format!(" of {total}") };
+        (self.ticks > PER_SECOND).then(|| format!("{count}{of} {what}, {more} in the last second"))
     }
 
     fn clear(&self) {
@@ -115,9 +123,9 @@ mod tests {
     fn the_line_begins_after_a_second_and_tells_the_rate_of_the_last_one() {
         let mut line = Line::new("tasks");
         for count in [10, 20, 30, 40] {
-            assert_eq!(line.text(count), None);
+            assert_eq!(line.text(count, 0), None);
         }
-        assert_eq!(line.text(55).unwrap(), "55 tasks, 45 in the last second");
-        assert_eq!(line.text(60).unwrap(), "60 tasks, 40 in the last second");
+        assert_eq!(line.text(55, 0).unwrap(), "55 tasks, 45 in the last second");
+        assert_eq!(line.text(60, 90).unwrap(), "60 of 90 tasks, 40 in the last second");
     }
 }

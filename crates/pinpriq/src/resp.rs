@@ -56,7 +56,7 @@ fn greeting() -> Words {
 }
 
 /// Adds to a refusal how to sign in, if that is what is missing.
-fn with_way_in(sentence: String) -> String {
+pub(crate) fn with_way_in(sentence: String) -> String {
     if !sentence.starts_with("NOAUTH") {
         return sentence;
     }

@@ -22,10 +22,10 @@ type Changed = BTreeMap<String, Vec<Range<usize>>>;
 
 /// How many bugs that a change has touched are planted at most. A large change touches nearly all,
 /// and the long run plants those.
-const TOUCHED_MAX: usize = 60;
+const TOUCHED_MAX: usize = 30;
 
 /// How many of the other bugs are planted at most.
-const OTHERS_MAX: usize = 20;
+const OTHERS_MAX: usize = 10;
 
 /// Returns bugs that have been touched since this commit, and some of the others. Another `seed`
 /// chooses others.

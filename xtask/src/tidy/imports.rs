@@ -9,14 +9,17 @@ use super::source::{Token, lines_naming};
 use super::tree::{File, Tree};
 
 /// The crates that may name the async runtime.
-pub(crate) const RUNTIME_CRATES: [&str; 4] =
-    ["pinpriq-server", "pinpriq", "pinpriq-client", CLUSTER];
+pub(crate) const RUNTIME_CRATES: [&str; 5] =
+    ["pinpriq-server", "pinpriq", "pinpriq-client", CLUSTER, ARCHIVE];
 
-/// The parts of [`CLUSTER`] that may: those that ask an engine over a network.
-const RUNTIME_PARTS: [&str; 3] = ["remote", "etcd", "postgres"];
+/// The parts of [`CLUSTER`] and [`ARCHIVE`] that may: those that ask somebody over a network.
+const RUNTIME_PARTS: [&str; 4] = ["remote", "etcd", "postgres", "s3"];
 
 /// Which node serves which shard, and the engines that it is agreed on with.
 const CLUSTER: &str = "pinpriq-cluster";
+
+/// Backups.
+const ARCHIVE: &str = "pinpriq-archive";
 
 /// The one file through which the store reaches the operating system's files.
 const DISK: &str = "crates/pinpriq-store/src/real_disk.rs";
@@ -71,7 +74,7 @@ pub(crate) fn runtime(tree: &Tree) -> Vec<Violation> {
             return false;
         };
         let mut parts = folders.filter_map(|part| part.split('.').next());
-        name != CLUSTER || parts.any(|part| RUNTIME_PARTS.contains(&part))
+        ![CLUSTER, ARCHIVE].contains(&name) || parts.any(|part| RUNTIME_PARTS.contains(&part))
     };
     let message = "tokio stops at the server: this code gets events from its caller";
     let mut found = Vec::new();

@@ -11,11 +11,12 @@ use super::imports::RUNTIME_CRATES;
 use super::tree::{File, Tree};
 
 /// Each of our crates, with those of ours that it may use. Nothing may use xtask.
-const DIRECTIONS: [(&str, &[&str]); 12] = [
+const DIRECTIONS: [(&str, &[&str]); 13] = [
     (
         TESTING,
         &[
             "pinpriq",
+            "pinpriq-archive",
             "pinpriq-client",
             "pinpriq-cluster",
             "pinpriq-engine",
@@ -27,6 +28,7 @@ const DIRECTIONS: [(&str, &[&str]); 12] = [
     (
         "pinpriq",
         &[
+            "pinpriq-archive",
             "pinpriq-client",
             "pinpriq-cluster",
             "pinpriq-load",
@@ -42,6 +44,7 @@ const DIRECTIONS: [(&str, &[&str]); 12] = [
         "pinpriq-server",
         &["pinpriq-cluster", "pinpriq-engine", "pinpriq-store", "pinpriq-tls", "pinpriq-proto"],
     ),
+    ("pinpriq-archive", &["pinpriq-store", "pinpriq-proto"]),
     ("pinpriq-cluster", &["pinpriq-store", "pinpriq-tls"]),
     ("pinpriq-store", &["pinpriq-engine", "pinpriq-proto"]),
     ("pinpriq-engine", &["pinpriq-proto"]),

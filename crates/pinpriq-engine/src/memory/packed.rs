@@ -18,8 +18,8 @@ use crate::memory::slots::QueueSlot;
 use pinpriq_proto::change::{Change, Granted, Moved, Place, Publication};
 use pinpriq_proto::limits::NARROW_PAYLOAD_BYTES_MAX;
 use pinpriq_proto::task::{
-    Aged, Away, Bytes, COST_USUAL, Counts, LaneName, Lease, Past, Progress, State, StateKind,
-    TaskId, TaskRecord, Terms, Trace, history,
+    Aged, Away, Bytes, COST_USUAL, Counts, GivenTerms, LaneName, Lease, Past, Progress, State,
+    StateKind, TaskId, TaskRecord, Terms, Trace, history,
 };
 use pinpriq_proto::time::{Span, Timestamp};
 
@@ -246,6 +246,12 @@ impl Task {
             }
             (besides.key, besides.ttr) = (terms.key, ttr);
         }
+    }
+
+    /// Gives it those of its terms that few puts name.
+    #[inline(never)]
+    pub(crate) fn set_extras(&mut self, terms: &GivenTerms<'_>) {
+        self.besides_mut().set_extras(terms);
     }
 
     pub(crate) fn key(&self) -> Option<&Bytes> {

@@ -14,7 +14,7 @@ use crate::operations::ageing::check_ageing;
 use crate::operations::arguments::{bad, check_id, check_positive, check_reason, quoted};
 use crate::operations::progress::check_checkpoint;
 use crate::transition::Operation;
-use pinpriq_proto::batches::{AFTER_MAX, After, Bonds, MEMBER_OF_BATCH_BYTES, encode_names};
+use pinpriq_proto::batches::{After, Bonds, MEMBER_OF_BATCH_BYTES, encode_names};
 use pinpriq_proto::change::{Change, ScheduleRecord};
 use pinpriq_proto::command::QueueName;
 use pinpriq_proto::export::Import;
@@ -99,8 +99,7 @@ impl Engine {
         let batch = record.batch().filter(|_| !state.kind().is_finished()).cloned();
         let own = self.own_id(record)?;
         self.check_unique_of(record, &state, until)?;
-        let mut after = record.progress.after().into_iter().flat_map(|after| &after.names);
-        after.try_for_each(|name| self.check_follows(name))?;
+        record.names_after().iter().try_for_each(|name| self.check_follows(name))?;
         batch.as_ref().map_or(Ok(()), |name| self.check_joins(name))?;
         // The searches may have ended the queue.
         let existing = self.queues.find(&record.queue);
@@ -348,11 +347,7 @@ fn content_of(record: &TaskRecord) -> usize {
 
 /// Checks what an imported task says about batches.
 fn check_imported_bonds(record: &TaskRecord) -> Result<(), Refusal> {
-    let after = record.progress.after().map_or(&[][..], |after| &after.names);
-    if after.len() > AFTER_MAX {
-        let given = after.len();
-        return Err(bad(format!("a task waits for at most {AFTER_MAX} batches, and not {given}")));
-    }
+    let after = record.names_after();
     if !after.is_empty() && record.progress.state != State::HELD {
         let state = record.progress.state.kind();
         return Err(bad(format!("a task in state {state} waits for no batch")));

@@ -93,12 +93,15 @@ impl Engine {
             epoch: self.queues[queue].epoch,
             id: id.clone(),
             put_at: self.now,
-            terms: put.terms.kept(),
+            terms: put.terms.kept_plain(),
             priority: put.priority,
             expires_at,
             ready_at,
             payload,
         });
+        if !put.terms.are_plain() {
+            task.set_extras(&put.terms);
+        }
         if !is_untied || put.delay == Delay::Held {
             self.adorn(&mut task, put);
         }

@@ -154,14 +154,14 @@ impl<'a> GivenTerms<'a> {
         Self::read_plain(parts)?.with_extras(parts)
     }
 
-    /// Returns these terms with all else that the options of a request give.
+    /// Returns these terms, which are plain, with all else that the options of a request give.
     pub(crate) fn with_extras(self, parts: &'a Parts<'a>) -> Result<Self, Fault> {
         let cost = parts.value(COST)?.unwrap_or(COST_USUAL);
         let headers = parts.headers();
         if headers.is_some_and(<[u8]>::is_empty) {
             return Err(Fault::bad("HEADERS names at least one: leave it out for none"));
         }
-        let terms = self.with_all(parts.option(SHARE), cost, headers);
+        let terms = self.with_first(parts.option(SHARE), cost, headers);
         if parts.has_none_of(OF_RETRIES) {
             return Ok(terms);
         }

@@ -43,6 +43,42 @@ pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
+/// Returns how many bytes a text of this length takes at most.
+#[inline]
+#[must_use]
+pub const fn text_bytes_max(length: usize) -> usize {
+    // Each further byte of the length stands for 128 times as much.
+    1 + length / 0x80 + length
+}
+
+/// Writes a text at the front of `room`, as [`put_bytes`] appends it. Returns the room behind it.
+///
+/// # Panics
+/// If there is too little room: see [`text_bytes_max`].
+#[inline]
+pub fn write_bytes<'r>(room: &'r mut [u8], bytes: &[u8]) -> &'r mut [u8] {
+    let (place, rest) = write_number(room, bytes.len() as u64).split_at_mut(bytes.len());
+    place.copy_from_slice(bytes);
+    rest
+}
+
+#[inline]
+fn write_number(room: &mut [u8], value: u64) -> &mut [u8] {
+    let Some((first, rest)) = room.split_first_mut() else { return &mut [] };
+    *first = (value & 0x7f) as u8;
+    if value < 0x80 {
+        return rest;
+    }
+    *first |= 0x80;
+    write_rest(rest, value >> 7)
+}
+
+/// Writes what few numbers have beyond their first byte.
+#[inline(never)]
+fn write_rest(room: &mut [u8], value: u64) -> &mut [u8] {
+    write_number(room, value)
+}
+
 /// Takes one byte.
 #[inline]
 pub fn take_byte(input: &mut &[u8]) -> Result<u8, Malformed> {

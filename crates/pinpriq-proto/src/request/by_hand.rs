@@ -21,20 +21,25 @@ use crate::unique::{OnDuplicate, Unique};
 type Read<'a> = Result<Command<'a>, Fault>;
 
 /// The options of `PUT` that few puts have.
-pub const RARE_OF_PUT: u64 = UNIQUE.bit
+pub const RARE_OF_PUT: u64 = EXTRAS_OF_PUT | SPECIAL_OF_PUT;
+
+/// Those of them that are terms of the task.
+const EXTRAS_OF_PUT: u64 = options::SHARE.bit
+    | options::COST.bit
+    | options::HEADERS.bit
+    | options::ATTEMPTS.bit
+    | options::BACKOFF.bit
+    | options::BACKOFFMAX.bit;
+
+/// The others of them.
+pub const SPECIAL_OF_PUT: u64 = UNIQUE.bit
     | WINDOW.bit
     | ONDUP.bit
     | ROOM.bit
     | AT.bit
     | STATE_BURIED.bit
     | REASON.bit
-    | options::SHARE.bit
-    | options::COST.bit
-    | options::HEADERS.bit
     | options::HELD.bit
-    | options::ATTEMPTS.bit
-    | options::BACKOFF.bit
-    | options::BACKOFFMAX.bit
     | options::RESULT_WANTED.bit
     | options::BATCH.bit
     | options::AFTER.bit
@@ -64,8 +69,7 @@ pub fn put<'a>(parts: &'a Parts<'a>, room: &'a Room<'a>) -> Read<'a> {
     } else {
         delay
     };
-    let (unique, put) = (unique(parts)?, plain_put(parts)?);
-    let terms = Terms::read_all(parts)?;
+    let (unique, put) = (unique(parts)?, put_with_extras(parts)?);
     let result = parts.has(options::RESULT_WANTED);
     if result && put.wait.is_none() {
         return Err(Fault::bad("RESULT asks for what comes of the task: give WAIT too"));
@@ -73,7 +77,7 @@ pub fn put<'a>(parts: &'a Parts<'a>, room: &'a Room<'a>) -> Read<'a> {
     let bonds = Bonds { batch: parts.option(options::BATCH), after: parts.after() };
     let only_if = only_if(parts)?;
     let delay = delay.unwrap_or(put.delay);
-    let put = Put { terms, delay, unique, result, bonds, only_if, ..put };
+    let put = Put { delay, unique, result, bonds, only_if, ..put };
     if let Some(state) = parts.option(STATE_BURIED) {
         if parts::state(state)? != StateKind::Buried {
             let rule = "a task can be put with STATE B, and with no other";
@@ -95,6 +99,13 @@ pub fn put<'a>(parts: &'a Parts<'a>, room: &'a Room<'a>) -> Read<'a> {
         None => Command::Put(put),
         Some(wait) => Command::PutInLine { put: room.put.get_or_init(|| put), room: wait },
     })
+}
+
+/// Reads of a put all but what [`SPECIAL_OF_PUT`] say.
+#[inline]
+pub fn put_with_extras<'a>(parts: &'a Parts<'a>) -> Result<Put<'a>, Fault> {
+    let put = plain_put(parts)?;
+    Ok(Put { terms: put.terms.with_extras(parts)?, ..put })
 }
 
 /// Reads a put without any of [`RARE_OF_PUT`].

@@ -240,7 +240,7 @@ impl<'a> Parts<'a> {
                 return Err(self.unknown_option(word));
             };
             if option.is_apart() {
-                rest = self.take_apart(*option, others)?;
+                rest = self.take_apart(option, others)?;
                 continue;
             }
             let (value, others): (&'a [u8], _) = match (option.value, others.split_first()) {
@@ -261,7 +261,7 @@ impl<'a> Parts<'a> {
     #[inline(never)]
     fn take_apart<'r>(
         &mut self,
-        option: Opt,
+        option: &Opt,
         rest: &'r [&'a [u8]],
     ) -> Result<&'r [&'a [u8]], Fault> {
         if option.is_counted() {
@@ -269,10 +269,10 @@ impl<'a> Parts<'a> {
         }
         let [queue, text, others @ ..] = rest else { return Err(self.arity()) };
         if option.has_two() {
-            if self.has(option) {
+            if self.has(*option) {
                 return Err(Fault::bad(format!("{} was given twice", option.word)));
             }
-            self.note_two(option, [queue, text]);
+            self.note_two(*option, [queue, text]);
             return Ok(others);
         }
         let (result, others) = match others {
@@ -288,7 +288,7 @@ impl<'a> Parts<'a> {
     /// Notes headers or names: their number, and a name and a value for each, or a name.
     fn take_counted<'r>(
         &mut self,
-        option: Opt,
+        option: &Opt,
         rest: &'r [&'a [u8]],
     ) -> Result<&'r [&'a [u8]], Fault> {
         let (word, is_after) = (option.word, option.letters == options::AFTER.letters);
@@ -305,7 +305,8 @@ impl<'a> Parts<'a> {
             self.after_words = words.to_vec();
             self.after.replace(encode_names(words.iter().copied()))
         } else {
-            let pairs = words.chunks_exact(2).map(|pair| (pair[0], pair[1]));
+            let (pairs, _) = words.as_chunks::<2>();
+            let pairs = pairs.iter().map(|&[name, value]| (name, value));
             self.headers.replace(headers::encode(pairs))
         };
         if former.is_some() {

@@ -276,6 +276,14 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
         self.extras.held().map_or(Retries::OF_QUEUE, |held| held.retries.retries())
     }
 
+    /// The same, if it is not as the queue of the task says.
+    #[must_use]
+    #[inline]
+    pub fn own_retries(&self) -> Option<Retries> {
+        let retries = self.extras.held()?.retries;
+        (retries != Packed::OF_QUEUE).then(|| retries.retries())
+    }
+
     /// The same as [`Self::headers`], where none are empty.
     #[must_use]
     pub fn header_bytes(&self) -> &[u8] {
@@ -325,7 +333,7 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
         }
         let (share, headers) = (self.share().map(B::as_ref), self.headers().map(B::as_ref));
         let all = plain.with_all(share, self.cost(), headers);
-        if self.retries().are_of_queue() { all } else { all.with_retries(self.retries()) }
+        self.own_retries().map_or(all, |retries| all.with_retries(retries))
     }
 
     /// Returns the number of bytes that they hold.
@@ -338,7 +346,8 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
     #[cold]
     fn all_bytes(&self) -> usize {
         let share = self.share().map_or(0, |share| share.as_ref().len());
-        self.key_bytes() + share + self.header_bytes().len() + self.retries().bytes()
+        let retries = self.own_retries().map_or(0, |retries| retries.bytes());
+        self.key_bytes() + share + self.header_bytes().len() + retries
     }
 
     /// Returns the length of the key in bytes.
@@ -355,8 +364,15 @@ impl GivenTerms<'_> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "it is part of every task that a log gives back")]
     pub fn kept(self) -> Terms {
-        let extras = self.extras.and_then(Extras::kept);
-        Terms { key: self.key.map(Bytes::from), ttr: self.ttr, extras }
+        Terms { extras: self.extras.and_then(Extras::kept), ..self.kept_plain() }
+    }
+
+    /// Returns the key and the time to release with owned bytes, and all else as usual.
+    #[must_use]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is part of every put")]
+    pub fn kept_plain(self) -> Terms {
+        Terms::of(self.key.map(Bytes::from), self.ttr)
     }
 }
 

@@ -5,6 +5,7 @@
 //! answer is a head and a body in JSON, or the reply as it is.
 
 pub(crate) mod api;
+pub(crate) mod backups;
 pub(crate) mod exchange;
 pub(crate) mod metrics;
 mod page;

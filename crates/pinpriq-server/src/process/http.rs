@@ -17,7 +17,7 @@ use axum::extract::Request;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
-use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::time::Span;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tower::ServiceBuilder;
@@ -32,8 +32,10 @@ use super::serving::Context;
 use super::sockets::Port;
 use super::threads::Running;
 use crate::clients::ending::{Ending, SPEAKS_TLS};
+use crate::clock::SystemClock;
 use crate::config::{Config, DoorName, Limits, Watch};
-use crate::doors::http::api::{Api, Asker, HandsOver, Way, router};
+use crate::doors::http::api::{Api, AsItIs, Asker, HandsOver, Way, router};
+use crate::doors::http::backups::{Backups, OrWhyNot};
 use crate::doors::http::begin;
 use crate::doors::http::visit::{self, Caller, Visit, Wire};
 use crate::error::ServeError;
@@ -55,17 +57,17 @@ const VISITS_WAITING: usize = 16;
 /// How long a client may take to notice that nothing more is read.
 const LINGER: Span = Span::from_ms(1_000);
 
-/// Starts the thread of a server that has HTTP connections, which accepts connections at once. Time
-/// begins with `start`.
+/// Starts the thread of a server that has HTTP connections, which accepts connections at once. It
+/// tells the time by this clock.
 pub(crate) fn start(
     config: Config,
     common: Arc<Common>,
     listeners: Vec<(Port, std::net::TcpListener)>,
-    start: Timestamp,
+    (clock, backups): (SystemClock, OrWhyNot<Arc<Backups>>),
 ) -> Result<Running, ServeError> {
     Running::start("http".to_owned(), move || async move {
-        let context = Context::behind_shards(&config, common, start)?;
-        let door = HttpDoor::open(&context, &config);
+        let context = Context::behind_shards(&config, common, clock)?;
+        let door = HttpDoor::open(&context, &config, backups);
         let accepting = accepting(&context, &door, listeners);
         context.serve(accepting).await
     })
@@ -105,8 +107,13 @@ pub(crate) struct HttpDoor {
 }
 
 impl HttpDoor {
-    /// Returns the door of the server with this place, which watches the server from now on.
-    pub(crate) fn open(context: &Rc<Context>, config: &Config) -> Self {
+    /// Returns the door of the server with this place, which watches the server from now on, and
+    /// ends its backups in time.
+    pub(crate) fn open(
+        context: &Rc<Context>,
+        config: &Config,
+        backups: OrWhyNot<Arc<Backups>>,
+    ) -> Self {
         let (monitor, asks) = Monitor::new();
         let shown_max = config.http.metrics_queues;
         let common = &context.common;
@@ -121,10 +128,15 @@ impl HttpDoor {
         };
         let run = monitor::run((sight, common.stop.clone()), (monitor.clone(), asks), shown_max);
         tokio::task::spawn_local(run);
+        if let Ok(backups) = backups.clone() {
+            let shard = context.shard().clone();
+            tokio::task::spawn_local(async move { backups.end_in_time(shard.clock()).await });
+        }
         let refusals = context.shard().tally().http_refusals().clone();
         let Access { roster, audit, .. } = context.common.access.clone();
         let with = (roster, audit, context.common.resp_at.get().copied());
-        let api = Api::new((config, &context.options.limits), monitor, refusals, with);
+        let limits = &context.options.limits;
+        let api = Api::new((config, limits), (monitor, backups), refusals, with);
         Self { router: router(api), watch: config.watch }
     }
 
@@ -251,13 +263,15 @@ const fn ending_of(is_ok: bool) -> Ending {
     if is_ok { Ending::Closed } else { Ending::Broken }
 }
 
-/// Answers that hand tasks over are not compressed: what was written must have left.
+/// Answers that hand tasks over are not compressed: what was written must have left. Parts of
+/// backups are not compressed either: a client that wants so many bytes counts them.
 #[derive(Clone, Copy, Debug)]
 struct MayWait;
 
 impl Predicate for MayWait {
     fn should_compress<B: http_body::Body>(&self, response: &hyper::Response<B>) -> bool {
-        response.extensions().get::<HandsOver>().is_none()
+        let more = response.extensions();
+        more.get::<HandsOver>().is_none() && more.get::<AsItIs>().is_none()
     }
 }
 

@@ -48,6 +48,10 @@ const LOOK_MS: u64 = 100;
 /// How long an orderly end may take until all shards are handed over, in milliseconds.
 const HAND_OVER_MS: u64 = 10_000;
 
+/// Why a node has no backups.
+const NO_BACKUPS: &str = "a cluster keeps its tasks in its engine, which has backups of its own; \
+    `pinpriq cluster export` writes a data directory from it";
+
 /// Runs a node until SIGTERM or SIGINT stops it. Blocks.
 pub fn run_node(config: Config, cluster: ClusterConfig) -> Result<(), ServeError> {
     let runtime = runtime().map_err(|source| ServeError::Runtime { source })?;
@@ -130,7 +134,7 @@ impl Node {
         let stop = Stop::default();
         let company = Company { access, ..Company::of(&config) };
         let common = Common::of_cluster(shards, stop.clone(), company);
-        let context = Context::behind_shards(&config, common.clone(), SystemClock::wall())
+        let context = Context::behind_shards(&config, common.clone(), clock.another())
             .map_err(|source| ServeError::Failed { source })?;
         let listeners = taken.into_iter().map(|(port, taken)| Ok((port, taken.listen()?)));
         let listeners: Vec<_> = listeners.collect::<Result<_, ServeError>>()?;
@@ -179,7 +183,7 @@ impl Node {
         let Self { context, listeners, control, stop, config } = self;
         context.common.note_addresses(&addresses_of(&listeners));
         let has_http = listeners.iter().any(|(port, _)| port.door == DoorName::Http);
-        let http = has_http.then(|| HttpDoor::open(&context, &config));
+        let http = has_http.then(|| HttpDoor::open(&context, &config, Err(NO_BACKUPS)));
         access::watch(&context);
         let audit = context.common.access.audit.clone();
         let watch = config.watch;

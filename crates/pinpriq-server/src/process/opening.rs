@@ -9,8 +9,10 @@ use pinpriq_proto::change::Header;
 use pinpriq_proto::limits::Limits as EngineLimits;
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::durable::{Durable, Loading};
-use pinpriq_store::journal::{Expected, LoadProgress};
-use pinpriq_store::layout::{JournalAt, give_number, shard_directories};
+use pinpriq_store::journal::{Expected, LoadProgress, Tap};
+use pinpriq_store::layout::{
+    AfterRestore, JournalAt, give_number, remove_restored, shard_directories, take_restored,
+};
 use pinpriq_store::shards::first_number;
 use pinpriq_store::{
     Disk, Journal, JournalOptions, Level, MemoryStore, RealDisk, Runner, Store, StoreError,
@@ -35,6 +37,12 @@ pub(crate) struct Opening {
     pub(crate) shards: usize,
     /// Where it keeps its data, and which journal must be there.
     pub(crate) journal: JournalAt,
+    /// Rung by its store.
+    pub(crate) bell: Arc<Notify>,
+    /// How others ask its journal how far it is, if it keeps anything.
+    pub(crate) tap: Option<Arc<Tap>>,
+    /// Whether slots of its schedules up to the start are not made up.
+    pub(crate) skips_slots: bool,
     /// The incarnation after which a server that keeps nothing continues.
     pub(crate) incarnations_before: u64,
     /// Set when the start must stop.
@@ -49,8 +57,8 @@ pub(crate) struct Opening {
 impl Opening {
     /// Loads the tasks of the shard without changing its journal. Blocks until this is done or the
     /// start must stop.
-    pub(crate) fn load(&self, config: &Config, bell: Arc<Notify>) -> Result<Loading, ServeError> {
-        let store = self.open_store(config, bell)?;
+    pub(crate) fn load(&self, config: &Config) -> Result<Loading, ServeError> {
+        let store = self.open_store(config)?;
         let limits = engine_limits(config, self.shards);
         let loading = Loading::load(store, limits, random());
         let loading = loading.map_err(|source| self.failed(source))?;
@@ -73,7 +81,7 @@ impl Opening {
     ) -> Result<Durable, ServeError> {
         let begun = {
             let _one_at_a_time = self.begins.lock().unwrap_or_else(PoisonError::into_inner);
-            let calendars = Calendars::ahead_of(start.wall, start.now);
+            let calendars = Calendars::ahead_of(start.wall, start.now).skipping(self.skips_slots);
             loading.with_calendars(Arc::new(calendars)).begin(start.now, start.incarnation)
         };
         let durable = begun.map_err(|source| self.failed(source))?;
@@ -99,7 +107,7 @@ impl Opening {
         }
     }
 
-    fn open_store(&self, config: &Config, bell: Arc<Notify>) -> Result<Box<dyn Store>, ServeError> {
+    fn open_store(&self, config: &Config) -> Result<Box<dyn Store>, ServeError> {
         let level = match config.durability {
             Durability::Memory => {
                 let store = MemoryStore::after(self.incarnations_before);
@@ -120,13 +128,17 @@ impl Opening {
             watches: true,
             ..JournalOptions::default()
         };
+        let bell = self.bell.clone();
         let wake = Arc::new(move || bell.notify_one());
         let journal = Journal::open(disk, options, Runner::Thread { wake });
         let journal = journal.map_err(|source| self.failed(source))?;
         tracing::info!(data = %data.display(), "loading");
         let journal = journal.numbering_after(first_number(self.shard));
         let journal = journal.expecting(self.journal.expected).timed_by(stopwatch());
-        let journal = journal.telling(self.progress.clone());
+        let mut journal = journal.telling(self.progress.clone());
+        if let Some(tap) = &self.tap {
+            journal = journal.tapped_by(tap.clone());
+        }
         Ok(Box::new(journal.stoppable(self.stop.clone())))
     }
 }
@@ -159,6 +171,8 @@ pub(crate) struct Journals {
     data: PathBuf,
     all: Vec<JournalAt>,
     keeps: bool,
+    /// Whether it was restored to an earlier moment, and this is its first start.
+    skips_slots: bool,
 }
 
 impl Journals {
@@ -167,19 +181,49 @@ impl Journals {
         let (data, shards) = (config.data.clone(), config.shards);
         if config.durability == Durability::Memory {
             let journal = JournalAt { directory: data.clone(), expected: Expected::alone() };
-            return Ok(Self { data, all: vec![journal; shards], keeps: false });
+            let all = vec![journal; shards];
+            return Ok(Self { data, all, keeps: false, skips_slots: false });
         }
         if is_of_node(&data) {
             return Err(ServeError::OfNode { data });
         }
         let journals = shard_directories(&data, shards, random());
         let failed = |source| ServeError::Store { data: data.clone(), source };
-        Ok(Self { all: journals.map_err(failed)?, data, keeps: true })
+        let all = journals.map_err(failed)?;
+        let after = take_restored(&data).map_err(failed)?;
+        let skips_slots = after == Some(AfterRestore::SkipSlots);
+        Ok(Self { all, data, keeps: true, skips_slots })
     }
 
-    /// Returns each journal, beginning with that of the first shard.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &JournalAt> {
-        self.all.iter()
+    /// Returns what each shard is to be opened with, beginning with the first one. The start stops
+    /// when the flag is set.
+    pub(crate) fn openings(
+        &self,
+        incarnations_before: u64,
+        stop: &Arc<AtomicBool>,
+        progress: &Arc<LoadProgress>,
+    ) -> Vec<Opening> {
+        let begins = Arc::default();
+        let opening = |(shard, journal): (usize, &JournalAt)| {
+            let bell = Arc::new(Notify::new());
+            let tap = self.keeps.then(|| {
+                let bell = bell.clone();
+                Arc::new(Tap::new(move || bell.notify_one()))
+            });
+            Opening {
+                shard,
+                shards: self.all.len(),
+                journal: journal.clone(),
+                bell,
+                tap,
+                skips_slots: self.skips_slots,
+                incarnations_before,
+                stop: stop.clone(),
+                progress: progress.clone(),
+                begins: Arc::clone(&begins),
+            }
+        };
+        self.all.iter().enumerate().map(opening).collect()
     }
 
     /// Notes that all shards were loaded and are about to begin.
@@ -189,6 +233,16 @@ impl Journals {
         }
         let failed = |source| ServeError::Store { data: self.data.clone(), source };
         give_number(&self.data, &self.all).map_err(failed)
+    }
+
+    /// Notes that all shards have begun.
+    pub(crate) fn begun(&self) -> Result<(), ServeError> {
+        if !self.skips_slots {
+            return Ok(());
+        }
+        // A start that ends before this has missed its slots for good, and the next one its own.
+        let failed = |source| ServeError::Store { data: self.data.clone(), source };
+        remove_restored(&self.data).map_err(failed)
     }
 }
 

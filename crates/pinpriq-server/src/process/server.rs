@@ -5,9 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_store::Durable;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
 use super::access::{self, Access};
@@ -23,6 +23,7 @@ use crate::clients::ending::Ending;
 use crate::clock::{Clock, SystemClock, warn_if_ahead};
 use crate::config::{Config, DoorName, Watch};
 use crate::doors::beanstalkd;
+use crate::doors::http::backups::{Backups, Copied, OrWhyNot};
 use crate::error::ServeError;
 use crate::keepalive::watch;
 use crate::random::random;
@@ -63,9 +64,8 @@ impl Server {
         // A server that keeps nothing cannot know which incarnations there were, and no receipt may
         // be issued twice. So every millisecond has its own incarnation.
         let incarnations_before = now.ms();
-        Self::bind_with_clock(config, stop, (now, incarnations_before), |start| {
-            // Loading took time, which must not make deadlines late.
-            Rc::new(SystemClock::starting_at(start.max(SystemClock::wall())))
+        Self::bind_by(config, stop, (now, incarnations_before), |_, machine| {
+            Rc::new(machine.another())
         })
         .await
     }
@@ -80,6 +80,16 @@ impl Server {
         (now, incarnations_before): (Timestamp, u64),
         clock: impl FnOnce(Timestamp) -> Rc<dyn Clock>,
     ) -> Result<Self, ServeError> {
+        Self::bind_by(config, stop, (now, incarnations_before), |start, _| clock(start)).await
+    }
+
+    /// Starts a server. `clock` makes the clock of the first shard, and gets that of all others.
+    async fn bind_by(
+        config: Config,
+        stop: Stop,
+        (now, incarnations_before): (Timestamp, u64),
+        clock: impl FnOnce(Timestamp, &SystemClock) -> Rc<dyn Clock>,
+    ) -> Result<Self, ServeError> {
         let access = Access::open(&config)?;
         let taken = take(&config)?;
         let (of_http, taken): (Vec<_>, Vec<_>) =
@@ -91,59 +101,39 @@ impl Server {
         let waiting =
             has_http.then(|| Waiting::start(of_http, (Arc::clone(&progress), access.tls.clone())));
         let waiting = waiting.transpose()?;
-        let shards = config.shards;
         let flag = stop.flag();
         let beanstalkd = Arc::new(beanstalkd::Shared::new(random(), config.job_bytes_max));
         let company = Company { access, beanstalkd, ..Company::of(&config) };
-        let common = Common::new(shards, has_http, stop, company);
+        let common = Common::new(config.shards, has_http, stop, company);
         let journals = Journals::of(&config)?;
-        let begins = Arc::default();
-        let mut openings = journals.iter().enumerate().map(|(shard, journal)| Opening {
-            shard,
-            shards,
-            journal: journal.clone(),
-            incarnations_before,
-            stop: flag.clone(),
-            progress: progress.clone(),
-            begins: Arc::clone(&begins),
-        });
-        let first = openings.next();
+        let openings = journals.openings(incarnations_before, &flag, &progress);
+        let copied = copied(&openings);
+        let mut openings = openings.into_iter();
+        let Some(first) = openings.next() else { unreachable!("a server has a shard") };
         let mut threads = Vec::new();
         for opening in openings {
             threads.push(Thread::start(config.clone(), opening, common.clone())?);
         }
-        let Some(first) = first else { unreachable!("a server has a shard") };
-        let store_bell = Arc::new(Notify::new());
-        let loading = first.load(&config, store_bell.clone())?;
-        // All shards share one time and one incarnation, and none begins before all are loaded.
-        let mut begins = Start::after(&loading, now);
-        for thread in &mut threads {
-            begins = begins.and(thread.loaded(now).await?);
-        }
-        journals.loaded()?;
-        for thread in &mut threads {
-            thread.begin(begins);
-        }
-        let mut durable = first.begin(loading, begins, &config)?;
-        for thread in &mut threads {
-            thread.begun().await?;
-        }
-        first.all_begun(&mut durable)?;
-        let start = begins.now;
+        let (durable, start) = begin_all((&journals, &config), &first, &mut threads, now).await?;
         warn_if_ahead(start, now);
+        // Loading took time, which must not make deadlines late.
+        let machine = SystemClock::starting_at(start.max(SystemClock::wall()));
+        let clock = clock(start, &machine);
         let with = (&config, common.clone());
-        let context = Context::new(Place::new(0, with, (durable, store_bell), clock(start)));
+        let context = Context::new(Place::new(0, with, (durable, first.bell), clock));
         let listeners = taken.into_iter().map(|(port, taken)| Ok((port, taken.listen()?)));
         let listeners = listeners.collect::<Result<Vec<_>, ServeError>>()?;
         common.note_addresses(&addresses_of(&listeners));
         for thread in &mut threads {
-            thread.go(start);
+            thread.go(machine.another());
         }
         let (http, elsewhere) = match waiting {
             Some(waiting) => {
                 let elsewhere = waiting.addresses().to_vec();
                 let listeners = waiting.end().await?;
-                (Some(http::start(config.clone(), common, listeners, start)?), elsewhere)
+                let backups = backups_of(copied, &machine);
+                let http = http::start(config.clone(), common, listeners, (machine, backups))?;
+                (Some(http), elsewhere)
             }
             None => (None, Vec::new()),
         };
@@ -208,6 +198,48 @@ impl Server {
         }
         ended
     }
+}
+
+/// Makes all shards begin, of which the first one runs on this thread. They share one time and one
+/// incarnation, and none begins before all are loaded. Returns the engine of the first one, and the
+/// moment at which time starts.
+async fn begin_all(
+    (journals, config): (&Journals, &Config),
+    first: &Opening,
+    threads: &mut [Thread],
+    now: Timestamp,
+) -> Result<(Durable, Timestamp), ServeError> {
+    let loading = first.load(config)?;
+    let mut begins = Start::after(&loading, now);
+    for thread in &mut *threads {
+        begins = begins.and(thread.loaded(now).await?);
+    }
+    journals.loaded()?;
+    for thread in &mut *threads {
+        thread.begin(begins);
+    }
+    let mut durable = first.begin(loading, begins, config)?;
+    for thread in threads {
+        thread.begun().await?;
+    }
+    first.all_begun(&mut durable)?;
+    journals.begun()?;
+    Ok((durable, begins.now))
+}
+
+/// Returns the journals of these shards, if they have some.
+fn copied(openings: &[Opening]) -> Option<Vec<Copied>> {
+    let copied = |opening: &Opening| {
+        let tap = opening.tap.clone()?;
+        Some(Copied { directory: opening.journal.directory.clone(), tap })
+    };
+    openings.iter().map(copied).collect()
+}
+
+/// Returns what keeps the backups of these journals, or why there are none.
+fn backups_of(copied: Option<Vec<Copied>>, clock: &SystemClock) -> OrWhyNot<Arc<Backups>> {
+    let copied = copied.ok_or("with --durability memory there is nothing on disk to back up")?;
+    Ok(Backups::new(copied, clock.tell()))
 }
 
 /// Runs a server until SIGTERM or SIGINT stops it, even while it loads. Blocks.

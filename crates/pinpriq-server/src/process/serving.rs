@@ -10,12 +10,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pinpriq_proto::task::ClientId;
-use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::time::Span;
 use pinpriq_store::StoreError;
 
 use super::place::{Brought, Common, Place};
 use crate::clients::ending::Ending;
-use crate::clock::SystemClock;
+use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, DoorName};
 use crate::home::connection::{self, READ_BYTES, Surroundings};
 use crate::host::guest::Guest;
@@ -60,14 +60,14 @@ impl Context {
     }
 
     /// Returns the same for the place behind the shards, which has connections and no queues of its
-    /// own. Its time is that of the system, and begins with `now`.
+    /// own. It tells the time by this clock.
     pub(crate) fn behind_shards(
         config: &Config,
         common: Arc<Common>,
-        now: Timestamp,
+        clock: SystemClock,
     ) -> Result<Rc<Self>, StoreError> {
-        let clock = Rc::new(SystemClock::starting_at(now));
-        let place = Place::behind_shards((config, common), (clock, now), random())?;
+        let now = clock.now();
+        let place = Place::behind_shards((config, common), (Rc::new(clock), now), random())?;
         Ok(Self::new(place))
     }
 

@@ -6,7 +6,7 @@ use std::thread;
 
 use pinpriq_proto::time::Timestamp;
 use pinpriq_store::StoreError;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
 use super::opening::{Opening, Start};
@@ -22,7 +22,7 @@ pub(crate) struct Thread {
     loaded: Answer<Start>,
     begin: Option<oneshot::Sender<Start>>,
     begun: Answer<()>,
-    go: Option<oneshot::Sender<Timestamp>>,
+    go: Option<oneshot::Sender<SystemClock>>,
     running: Running,
 }
 
@@ -64,7 +64,7 @@ struct Ends {
     loaded: oneshot::Sender<Result<Start, ServeError>>,
     begin: oneshot::Receiver<Start>,
     begun: oneshot::Sender<Result<(), ServeError>>,
-    go: oneshot::Receiver<Timestamp>,
+    go: oneshot::Receiver<SystemClock>,
 }
 
 impl Thread {
@@ -105,11 +105,11 @@ impl Thread {
         answer(self.begun.take()).await
     }
 
-    /// Makes the shard serve, from this moment.
-    pub(crate) fn go(&mut self, start: Timestamp) {
+    /// Makes the shard serve, by this clock.
+    pub(crate) fn go(&mut self, clock: SystemClock) {
         if let Some(go) = self.go.take() {
             // If the thread has ended, waiting for it reports that.
-            let _ = go.send(start);
+            let _ = go.send(clock);
         }
     }
 
@@ -132,9 +132,8 @@ async fn run(
     common: Arc<Common>,
     ends: Ends,
 ) -> Result<(), StoreError> {
-    let store_bell = Arc::new(Notify::new());
     // The code that starts the server reports failures. If it was given up, the other end is gone.
-    let loading = match opening.load(&config, store_bell.clone()) {
+    let loading = match opening.load(&config) {
         Ok(loading) => loading,
         Err(error) => {
             let _ = ends.loaded.send(Err(error));
@@ -151,11 +150,10 @@ async fn run(
         }
     };
     let _ = ends.begun.send(Ok(()));
-    let Ok(start) = ends.go.await else { return Ok(()) };
+    let Ok(clock) = ends.go.await else { return Ok(()) };
     durable.all_begun()?;
-    let clock = Rc::new(SystemClock::starting_at(start.max(SystemClock::wall())));
     let with = (&config, common.clone());
-    let place = Place::new(opening.shard, with, (durable, store_bell), clock);
+    let place = Place::new(opening.shard, with, (durable, opening.bell), Rc::new(clock));
     Context::new(place).serve(common.stop.asked_for()).await
 }
 

@@ -1,6 +1,7 @@
 //! The HTTP door within the test process: what is handed to visitors who go or do not read, and
 //! what is promised to all.
 
+mod backups;
 mod framing;
 mod metrics;
 mod receipts;
@@ -112,6 +113,18 @@ impl Visitor {
 
     /// Reads an answer: its status, its header fields in small letters, and its body, unpacked.
     async fn whole_answer(&mut self) -> (u16, Vec<String>, String) {
+        let (status, fields, body) = self.bytes_answer().await;
+        let mut text = String::new();
+        if fields.iter().any(|field| field == "content-encoding: gzip") {
+            GzDecoder::new(&*body).read_to_string(&mut text).unwrap();
+        } else {
+            text = String::from_utf8(body).unwrap();
+        }
+        (status, fields, text)
+    }
+
+    /// Reads an answer: its status, its header fields in small letters, and its body as it came.
+    async fn bytes_answer(&mut self) -> (u16, Vec<String>, Vec<u8>) {
         let status = self.line().await.split(' ').nth(1).unwrap().parse().unwrap();
         let mut fields = Vec::new();
         let mut length = 0;
@@ -139,13 +152,7 @@ impl Visitor {
             body.resize(length, 0);
             self.0.read_exact(&mut body).await.unwrap();
         }
-        let mut text = String::new();
-        if fields.iter().any(|field| field == "content-encoding: gzip") {
-            GzDecoder::new(&*body).read_to_string(&mut text).unwrap();
-        } else {
-            text = String::from_utf8(body).unwrap();
-        }
-        (status, fields, text)
+        (status, fields, body)
     }
 
     async fn ask(&mut self, line: &str, fields: &str, body: &[u8]) -> (u16, String) {

@@ -15,6 +15,7 @@ mod logging;
 mod members;
 mod naming;
 mod put_until;
+mod restored;
 mod script;
 mod shards;
 mod sharing;

@@ -40,6 +40,13 @@ pub(crate) fn attempts(rows: &[Row]) -> Vec<Attempt> {
                 attempt(String::new(), false);
                 attempt(format!("put:* take:* {right}:a*"), false);
             }
+            ["copies"] => {
+                attempt("look:* manage:*".to_owned(), true);
+                attempt("put:* take:* look:* manage:a* admin".to_owned(), false);
+                attempt("put:* take:* look:a* manage:* admin".to_owned(), false);
+                attempt("admin".to_owned(), false);
+                attempt(String::new(), false);
+            }
             ["admin"] => {
                 attempt("admin".to_owned(), true);
                 attempt("put:* take:* look:* manage:*".to_owned(), false);

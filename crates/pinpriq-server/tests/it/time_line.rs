@@ -1,4 +1,5 @@
 //! Time is drawn towards the wall clock, from both sides and gently: hours of it, without a clock.
+//! All handles of a time line agree.
 
 use std::time::Duration;
 
@@ -102,6 +103,57 @@ fn a_wall_clock_that_is_set_on_the_way_is_followed_from_then_on() {
         }
         assert_eq!(former, wall_ahead, "an hour is enough for that");
     }
+}
+
+/// Reads the time by several handles while the wall clock is set again and again. `step` says after
+/// how many milliseconds, and first by which handle, the time is read in the turn of this number.
+fn agree(turns: u16, step: impl Fn(u16) -> (u64, u16)) {
+    let mut wall_ahead = 7_000_000;
+    let first = TimeLine::starting_at(START, Duration::ZERO, wall(Duration::ZERO, wall_ahead));
+    let mut handles = [first.another(), first.another(), first];
+    let (mut at, mut former) = (Duration::ZERO, 0);
+    for turn in 0..turns {
+        if turn % 17 == 0 {
+            wall_ahead = i128::from(turn) * 900_000 - wall_ahead;
+        }
+        if turn % 101 == 0 {
+            // One that is made on the way agrees, too.
+            handles[1] = handles[0].another();
+        }
+        let (passed_ms, reader) = step(turn);
+        at += Duration::from_millis(passed_ms);
+        let read = |handle: &TimeLine| handle.read(at, || wall(at, wall_ahead));
+        let time = read(&handles[usize::from(reader)]);
+        assert!(time > former, "time went back in turn {turn}");
+        former = time;
+        for (place, handle) in handles.iter().enumerate() {
+            // The last one reads the time only now and then.
+            if place + 1 < handles.len() || turn % 40 == 0 {
+                assert_eq!(read(handle), time, "handle {place} in turn {turn}, {at:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn all_handles_agree_at_every_moment() {
+    agree(5_000, |turn| (1 + u64::from(turn) * 37 % 400, turn % 2));
+    agree(2_000, |turn| (1_000 + u64::from(turn % 3), turn % 3));
+    agree(2_000, |turn| (1 + u64::from(turn).pow(2) % 9_000, turn / 7 % 3));
+}
+
+#[test]
+fn a_handle_that_was_overtaken_between_its_reading_and_the_look_tells_the_moment_of_the_look() {
+    let later = |ms| Duration::from_millis(ms);
+    let behind = -5_000_000_000;
+    let one = TimeLine::starting_at(START, Duration::ZERO, wall(Duration::ZERO, behind));
+    let other = one.another();
+    let look = one.read(later(1_200), || wall(later(1_200), behind));
+    // It has read the clock earlier, and comes later.
+    let unread = || -> u128 { unreachable!("there is a newer look") };
+    assert_eq!(other.read(later(1_100), unread), look);
+    assert!(other.read(later(1_201), unread) > look);
+    assert_eq!(other.read(later(2_000), unread), one.read(later(2_000), unread));
 }
 
 #[test]

@@ -147,9 +147,20 @@ impl Accounts {
         self.segments.pop_front()
     }
 
-    pub(crate) fn has_released(&self) -> bool {
-        let front = self.segments.front();
-        self.emptied > 0 && front.is_some_and(|front| front.header.number < self.released)
+    /// The number of the next segment that may go.
+    pub(crate) fn released_front(&self) -> Option<u32> {
+        let front = self.segments.front().map(|front| front.header.number);
+        front.filter(|front| self.emptied > 0 && *front < self.released)
+    }
+
+    /// The number of the first segment that may not go: the newest durable batch names it.
+    pub(crate) const fn released(&self) -> u32 {
+        self.released
+    }
+
+    /// The segments that exist from this number on, oldest first.
+    pub(crate) fn segments_from(&self, first: u32) -> impl Iterator<Item = &Segment> {
+        self.segments.iter().filter(move |segment| segment.header.number >= first)
     }
 
     /// Bytes in the segments that are needed.

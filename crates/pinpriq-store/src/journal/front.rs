@@ -14,6 +14,7 @@ use pinpriq_proto::time::Timestamp;
 
 use super::accounts::{Accounts, Segment};
 use super::chores::Chores;
+use super::cuts::Cuts;
 use super::expected::Expected;
 use super::fetch::Volumes;
 use super::head::update_head;
@@ -23,6 +24,7 @@ use super::options::{JournalOptions, Stopwatch, lock};
 use super::progress::LoadProgress;
 use super::reader::{self, FoundLog};
 use super::running::Running;
+use super::tap::Tap;
 use super::writer::Writer;
 use crate::disk::Disk;
 use crate::store::{
@@ -49,6 +51,8 @@ pub struct Journal {
     /// Which journal belongs here, if known.
     expected: Option<Expected>,
     stopwatch: Stopwatch,
+    /// The cuts that others can ask for, until the journal runs.
+    cuts: Option<Cuts>,
     /// The last field, so that it is dropped after the threads.
     _lock: Box<dyn Send>,
 }
@@ -70,6 +74,7 @@ impl Journal {
         let (stage, failure, numbers_after) = (Stage::Opened, None, 0);
         let (stop, progress, expected) = (Arc::default(), Arc::default(), None);
         let stopwatch: Stopwatch = Arc::new(|| Duration::ZERO);
+        let cuts = None;
         Ok(Self {
             stage,
             disk,
@@ -81,6 +86,7 @@ impl Journal {
             progress,
             expected,
             stopwatch,
+            cuts,
             _lock: lock,
         })
     }
@@ -120,6 +126,16 @@ impl Journal {
         Self { stopwatch, ..self }
     }
 
+    /// Lets others copy the journal while it runs. They ask for cuts through this tap, which
+    /// belongs to this journal alone. It answers in [`Store::note_cuts`] and, once everything is
+    /// durable, in [`Store::drive`]. Segments that are kept for them are not put away before these
+    /// are dropped or the disk is full. When the journal fails or is dropped, all waits end and
+    /// nothing is kept any more. Call this before [`Store::begin`].
+    #[must_use]
+    pub fn tapped_by(self, tap: Arc<Tap>) -> Self {
+        Self { cuts: Some(Cuts::new(tap)), ..self }
+    }
+
     /// Whether a job is running on a thread, so that a wake-up is still to come. The woken thread
     /// also ends the gathering.
     #[must_use]
@@ -153,6 +169,7 @@ impl Journal {
         let result = step(running);
         if let Err(error) = &result {
             tracing::error!(%error, "the journal has failed");
+            running.end_cuts();
             self.failure = Some(error.clone());
         }
         result
@@ -212,8 +229,9 @@ impl Store for Journal {
         update_head(&*self.disk, |head| head.incarnation = header.incarnation)?;
         let chores = Chores::new(Arc::clone(&self.disk), self.options.leaves_payloads);
         let volumes = Volumes::new(Arc::clone(&self.disk));
-        let running =
-            Running::start(self.options, accounts, begun, (chores, volumes), header, &self.runner)?;
+        let hands = (chores, volumes);
+        let (runner, cuts) = (&self.runner, self.cuts.take());
+        let running = Running::start(self.options, accounts, begun, hands, header, runner, cuts)?;
         self.stage = Stage::Running(Box::new(running));
         Ok(())
     }
@@ -234,6 +252,17 @@ impl Store for Journal {
 
     fn drive(&mut self, now: Timestamp) -> Result<Progress, StoreError> {
         self.attempt("drive", |running| running.drive(now))
+    }
+
+    fn has_cut_request(&self) -> bool {
+        self.running().is_some_and(Running::has_cut_request)
+    }
+
+    fn note_cuts(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        self.attempt("note_cuts", |running| {
+            running.note_cuts(now);
+            Ok(())
+        })
     }
 
     fn is_gathering(&self) -> bool {

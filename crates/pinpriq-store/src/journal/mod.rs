@@ -5,12 +5,14 @@
 //! and keeps the books (`accounts`). The back half (`writer`, `chores`) carries out jobs, inline or
 //! on two threads of its own (`lane`). `reader` reads a log back through a `window`, [`check()`]
 //! inspects one without changing it, [`salvage()`] rescues what can be read of a damaged one, and
-//! `fresh` writes the contents of a fold as a new journal.
+//! `fresh` writes the contents of a fold as a new journal. Through a [`Tap`] others copy a journal
+//! while it runs; `cuts` is its end in the front half, and [`raw`] looks at what was copied.
 
 mod accounts;
 mod check;
 mod chores;
 mod compact;
+mod cuts;
 mod expected;
 mod fetch;
 mod fresh;
@@ -21,6 +23,7 @@ mod open;
 mod options;
 mod pending;
 mod progress;
+pub mod raw;
 mod reader;
 mod room;
 mod rotation;
@@ -29,14 +32,16 @@ mod salvage;
 mod segment;
 mod spare;
 mod survey;
+mod tap;
 mod window;
 mod writer;
 
 pub(crate) use fresh::write;
 pub(crate) use head::read_head;
 pub(crate) use reader::take_inventory;
+pub(crate) use segment::{COUNT_MAX, segment_name};
 pub(crate) use survey::shard_of_journal;
-pub(crate) use writer::sync_dir;
+pub(crate) use writer::{remove_if_there, sync_dir};
 
 pub use check::{Report, check, check_expected};
 pub use expected::Expected;
@@ -49,3 +54,4 @@ pub(crate) use salvage::Salvaged;
 pub use salvage::{Misfit, SalvageReport, UnfitTask, salvage};
 pub use segment::{FORMAT_VERSION, Identity};
 pub use survey::{Damage, LsnRange, SegmentReport};
+pub use tap::{Asked, Keep, SegmentEnd, ShardCut, Tap};

@@ -93,7 +93,7 @@ pub(crate) fn take_inventory(disk: &dyn Disk) -> Result<Inventory, StoreError> {
             FileKind::Segment(number) => _ = inventory.segments.insert(number, entry.bytes),
             FileKind::Spare(number) => _ = inventory.spares.insert(number, entry.bytes),
             FileKind::Lock => inventory.lock = true,
-            FileKind::Head => {}
+            FileKind::Head | FileKind::Restored => {}
             FileKind::Foreign => inventory.foreign.push(entry),
         }
     }

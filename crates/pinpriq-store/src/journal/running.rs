@@ -13,6 +13,7 @@ use pinpriq_proto::time::{Span, Timestamp};
 use super::accounts::{Accounts, Segment};
 use super::chores::{Chore, ChoreDone, Chores};
 use super::compact::Compaction;
+use super::cuts::Cuts;
 use super::fetch::{Reading, Volumes};
 use super::lane::{Lane, Runner};
 use super::open::Begun;
@@ -63,8 +64,11 @@ pub(crate) struct Running {
     tasks: TaskCounts,
     /// Buffers of the last commit, for reuse.
     buffers: Option<Commit>,
-    /// The facts of the latest batch.
+    /// The facts of the latest batch. No later one has an earlier moment, and none has the moment
+    /// of a cut.
     facts: Header,
+    /// The cuts that others have asked for, if anybody can.
+    cuts: Option<Cuts>,
     /// How large the active segment may grow.
     capacity: u64,
     next_lsn: u64,
@@ -104,7 +108,11 @@ impl Running {
         (chores, volumes): (Chores, Volumes),
         facts: &Header,
         runner: &Runner,
+        mut cuts: Option<Cuts>,
     ) -> Result<Self, StoreError> {
+        if let Some(cuts) = &mut cuts {
+            cuts.note_released(accounts.released(), facts.now);
+        }
         let written_segment = accounts.active().map_or(0, |active| active.header.number);
         let useless = accounts.used_bytes().saturating_sub(accounts.live_bytes());
         Ok(Self {
@@ -121,6 +129,7 @@ impl Running {
             tasks: TaskCounts { present: u64::MAX, taken: u64::MAX },
             buffers: None,
             facts: *facts,
+            cuts,
             capacity: begun.capacity,
             next_lsn: begun.lsn + 1,
             in_flight: None,
@@ -205,6 +214,7 @@ impl Running {
         urgency: Urgency,
         placed: &mut dyn FnMut(usize, Place),
     ) -> Result<Position, StoreError> {
+        let facts = &Header { now: facts.now.max(self.facts.now), ..*facts };
         let encoded = self.pending.encode(changes);
         if encoded.padded_bytes > BATCH_BYTES_MAX {
             self.pending.drop_encoded(encoded);
@@ -229,6 +239,26 @@ impl Running {
         self.facts = *facts;
         self.now = self.now.max(facts.now);
         Ok(Position(lsn))
+    }
+
+    /// See [`Store::has_cut_request`](crate::store::Store::has_cut_request).
+    pub(crate) fn has_cut_request(&self) -> bool {
+        self.cuts.as_ref().is_some_and(Cuts::is_asked)
+    }
+
+    /// See [`Store::note_cuts`](crate::store::Store::note_cuts).
+    pub(crate) fn note_cuts(&mut self, now: Timestamp) {
+        let Some(cuts) = &mut self.cuts else { return };
+        let at = now.max(self.facts.now);
+        cuts.note(at, self.next_lsn - 1, &self.accounts);
+        // A batch of the same millisecond would belong to the cut too, so what follows is later.
+        self.facts.now = at.after(Span::from_ms(1));
+        cuts.answer(self.durable_lsn);
+    }
+
+    /// Ends the waits for cuts, and whatever is kept because of one.
+    pub(crate) fn end_cuts(&mut self) {
+        self.cuts = None;
     }
 
     fn target(&self, lsn: u64) -> Target {
@@ -325,6 +355,10 @@ impl Running {
                 self.durable_lsn = finished.last_lsn;
                 self.unsynced_since = None;
                 self.accounts.durable(self.durable_lsn);
+                if let Some(cuts) = &mut self.cuts {
+                    cuts.note_released(self.accounts.released(), self.facts.now);
+                    cuts.answer(self.durable_lsn);
+                }
                 self.is_gathering = self.options.gathers;
             }
         }
@@ -333,6 +367,10 @@ impl Running {
 
     fn chore_done(&mut self, done: ChoreDone) {
         match done {
+            ChoreDone::Filled { spare, outcome: Err(error) } if self.lose_keeps() => {
+                tracing::warn!(%error, "segments are no longer kept for whoever copies them");
+                self.spares.interrupted(spare);
+            }
             ChoreDone::Filled { spare, outcome } => {
                 self.spares.filled(spare, outcome, self.wanted_spares(), self.now);
             }
@@ -348,6 +386,38 @@ impl Running {
                 }
             }
         }
+    }
+
+    /// The number of the next segment to put away, and whether it has to stay under its name.
+    fn retirable(&self) -> Option<(u32, bool)> {
+        let front = self.accounts.released_front()?;
+        Some((front, self.cuts.as_ref().is_some_and(|cuts| cuts.keeps(front))))
+    }
+
+    /// Gives up what is kept if that is in the way of putting a segment away. Returns whether it
+    /// was.
+    fn lose_keeps(&self) -> bool {
+        let is_kept = matches!(self.retirable(), Some((_, true)));
+        if let Some(cuts) = self.cuts.as_ref().filter(|_| is_kept) {
+            cuts.lose_keeps();
+        }
+        is_kept
+    }
+
+    /// Whether a segment can be put away.
+    fn has_retirable(&self) -> bool {
+        self.retirable().is_some_and(|(_, is_kept)| !is_kept || self.spares.is_refused())
+    }
+
+    /// Removes and returns the next segment to put away. On a full disk none is kept.
+    fn take_retirable(&mut self) -> Option<Segment> {
+        if !self.has_retirable() {
+            return None;
+        }
+        if self.lose_keeps() {
+            tracing::warn!("the disk is full: segments are no longer kept for whoever copies them");
+        }
+        self.accounts.take_released()
     }
 
     /// Says in an empty batch that segments may go, if no batch has said so since.
@@ -437,7 +507,7 @@ impl Running {
             self.rotation.begin(self.accounts.oldest_number(), active);
         }
         let wanted_spares = self.wanted_spares();
-        let chore = if let Some(segment) = self.accounts.take_released() {
+        let chore = if let Some(segment) = self.take_retirable() {
             let is_held = self.volumes.release(segment.header.number, segment.end);
             let is_reusable = segment.usual_size && !is_held;
             let spare = if is_reusable { self.spares.adopt() } else { None };
@@ -568,7 +638,7 @@ impl Running {
     }
 
     fn has_chore(&self) -> bool {
-        self.accounts.has_released()
+        self.has_retirable()
             || self.spares.has_chore(self.wanted_spares(), self.now)
             || self.compaction.has_chore()
             || self.compaction.is_due(&self.accounts, self.written_segment, self.wants_compaction())

@@ -5,7 +5,7 @@
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
 
-use crate::disk::{HEAD_NAME, LOCK_NAME};
+use crate::disk::{HEAD_NAME, LOCK_NAME, RESTORED_NAME};
 
 /// The version that is written, and the highest that is read.
 pub const FORMAT_VERSION: u32 = 4;
@@ -30,7 +30,7 @@ pub(crate) const BATCH_HEADER_BYTES: usize = 64;
 pub(crate) const BATCH_BYTES_MAX: u64 = 1 << 30;
 
 /// The limit of every counter. No server reaches it, and one more always fits.
-const COUNT_MAX: u64 = 1 << 62;
+pub(crate) const COUNT_MAX: u64 = 1 << 62;
 
 const SEGMENT_MAGIC: &[u8; 8] = b"PINPRIQJ";
 const BATCH_MAGIC: [u8; 4] = 0x5051_4231_u32.to_le_bytes();
@@ -95,6 +95,8 @@ pub(crate) enum FileKind {
     Head,
     Segment(u32),
     Spare(u32),
+    /// What the first start after a restore has to know. No part of the journal itself.
+    Restored,
     Foreign,
 }
 
@@ -117,6 +119,8 @@ pub(crate) fn file_kind(name: &str) -> FileKind {
         FileKind::Lock
     } else if name == HEAD_NAME {
         FileKind::Head
+    } else if name == RESTORED_NAME {
+        FileKind::Restored
     } else if let Some(number) = numbered("segment-") {
         FileKind::Segment(number)
     } else if let Some(number) = numbered("spare-") {
@@ -443,6 +447,7 @@ mod tests {
         assert_eq!(file_kind(&segment_name(12)), FileKind::Segment(12));
         assert_eq!(file_kind(&spare_name(7)), FileKind::Spare(7));
         assert_eq!(file_kind("LOCK"), FileKind::Lock);
+        assert_eq!(file_kind("restored"), FileKind::Restored);
         for foreign in ["segment-1.log", "segment-0000000000.log", "segment-+000000001.log", "x"] {
             assert_eq!(file_kind(foreign), FileKind::Foreign, "{foreign}");
         }

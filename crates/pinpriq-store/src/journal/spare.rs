@@ -247,6 +247,17 @@ impl Spares {
         }
     }
 
+    /// Notes that a step of preparing has failed while there is room to be gained. Nothing counts
+    /// as refused, and the step is done again soon.
+    pub(crate) fn interrupted(&mut self, number: u32) {
+        (self.filling, self.reserved) = (None, None);
+        if self.for_start == Some((number, false)) {
+            self.for_start = None;
+        }
+        self.partial.retain(|spare| spare.number != number);
+        (self.retry_at, self.wants_rest) = (Timestamp::ZERO, false);
+    }
+
     /// Notes the result of a step of preparing.
     pub(crate) fn filled(
         &mut self,

@@ -9,8 +9,8 @@ use clap::Args;
 pub(crate) struct EncryptionArgs {
     /// Encrypt, and check that the server is the one that was meant
     ///
-    /// The same as an address that begins with rediss:// or pinpriqs://. The other options here
-    /// mean it too.
+    /// The same as an address that begins with rediss://, pinpriqs:// or https://. The other
+    /// options here mean it too.
     #[arg(help_heading = "Encryption")]
     #[arg(long)]
     pub(crate) tls: bool,

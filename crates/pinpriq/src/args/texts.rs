@@ -18,9 +18,10 @@ Start a server with `pinpriq serve`, then try `pinpriq put jobs hello` and `pinp
 let a worker take them: `pinpriq take jobs --exec ./handle-job`. What is published to a topic goes \
 to each of its members: try `pinpriq listen news` and `pinpriq publish news hello`.
 
-The commands speak RESP, as every Redis client does. Only those under `pinpriq wire` speak the \
-pinpriq protocol, which takes a few lines in any language (docs/protocol/pinpriq.md). There a task \
-is called a packet: it is pushed, lives for 65 seconds at most, and is gone when it is popped.
+The commands speak RESP, as every Redis client does, and `pinpriq backup` speaks HTTP. Only those \
+under `pinpriq wire` speak the pinpriq protocol, which takes a few lines in any language \
+(docs/protocol/pinpriq.md). There a task is called a packet: it is pushed, lives for 65 seconds at \
+most, and is gone when it is popped.
 
 A TIME is a number of milliseconds, or has units: 500ms, 30s, 5m, 1h30m, 2d.";
 
@@ -31,9 +32,10 @@ Exit codes:
   1  failed while running; for serve: also an address that is in use or not there yet
   2  wrong usage or configuration
   3  the data directory is locked, damaged, of a newer format or not writable
+  3  backup, archive, restore: the place cannot be used, or something in it is damaged
   3  cluster: a shard is not served, something is wrong, or it is not there
   3  serve with --cluster: the engine has lost data, or is another one
-  4  there was nothing: no task to take, to pop, to print
+  4  there was nothing: no task to take, to pop, to print; no backup to restore
   5  the server refused what it was asked; stderr says why
   10  await, and put that waits: the task was buried
   11  the same: the task expired

@@ -92,6 +92,24 @@ fn commands_encrypt_when_they_are_told_to() {
 }
 
 #[test]
+fn a_backup_is_asked_for_over_https() {
+    let folder = Folder::new();
+    let server = folder.serve(&["--https", "127.0.0.1:0"]);
+    let https = named(&server, "https://", "http");
+    let line = format!("backup {}", folder.text("place"));
+    // It gets through, and a server without files says so.
+    let told = check(&folder.run(&https, &line), 5, b"");
+    assert!(!told.contains("is this the HTTP door"), "{told}");
+    write(&folder.path("other.pem"), Authority::new("other").certificate.as_bytes());
+    let (place, other) = (folder.text("place"), folder.text("other.pem"));
+    let told = complaint(&["backup", &place, "--address", &https, "--ca", &other], 1);
+    assert!(told.contains("not signed by an authority that is trusted here"), "{told}");
+    let plain = named(&server, "", "http");
+    let told = complaint(&["backup", &place, "--address", &plain], 1);
+    assert!(told.contains("give --tls"), "{told}");
+}
+
+#[test]
 fn a_certificate_says_who_a_command_is() {
     let folder = Folder::new();
     write(&folder.path("users.toml"), b"[users.ana]\nrules = [\"put:*\"]\n");

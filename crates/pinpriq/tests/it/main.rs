@@ -7,6 +7,7 @@
 #[path = "../../../pinpriq-tls/tests/it/authority.rs"]
 #[expect(dead_code, reason = "the other tests that use it need more of it")]
 mod authority;
+mod backup;
 mod cli_resp;
 mod client;
 mod cluster;

@@ -5,7 +5,8 @@ use pinpriq_proto::limits::{UNIQUE_OVERHEAD_BYTES, given_id_bytes};
 use pinpriq_proto::schedule::Scheduled;
 use pinpriq_proto::task::history::{self, History};
 use pinpriq_proto::task::{
-    Aged, Bytes, COST_USUAL, Cancelled, Counts, Origin, Past, Retries, State, TaskId, Terms, Trace,
+    Aged, Bytes, COST_USUAL, Cancelled, Counts, Holds, Origin, Past, Retries, State, TaskId, Terms,
+    Trace,
 };
 use pinpriq_proto::time::{Span, Timestamp};
 
@@ -236,14 +237,22 @@ impl Besides {
         self.rare.as_ref().map_or(0, |rare| rare.extras_bytes())
     }
 
+    /// Replaces what few terms have.
     #[inline(never)]
-    pub(super) fn set_extras(&mut self, terms: &Terms) {
-        if !terms.are_plain() || self.rare.is_some() {
-            let rare = self.rare.get_or_insert_default();
-            (rare.share, rare.headers) = (terms.share().cloned(), terms.headers().cloned());
-            rare.cost_more = terms.cost().saturating_sub(COST_USUAL);
-            let retries = terms.retries();
-            rare.retries = (!retries.are_of_queue()).then(|| Box::new(retries));
+    pub(super) fn set_extras<B, S>(&mut self, terms: &Terms<B, S>)
+    where
+        B: AsRef<[u8]> + Clone + Into<Bytes>,
+        S: Holds<B>,
+    {
+        if terms.are_plain() && self.rare.is_none() {
+            return;
+        }
+        let rare = self.rare.get_or_insert_default();
+        rare.share = terms.share().cloned().map(Into::into);
+        rare.headers = terms.headers().cloned().map(Into::into);
+        rare.cost_more = terms.cost().saturating_sub(COST_USUAL);
+        rare.retries = terms.own_retries().map(Box::new);
+        if rare.has_no_extras() {
             self.tidy();
         }
     }

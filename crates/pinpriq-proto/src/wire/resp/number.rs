@@ -70,7 +70,9 @@ pub(crate) fn split_header(kind: u8, bytes: &[u8]) -> Option<(u64, &[u8])> {
             return Some((u64::from(digit), rest));
         }
     }
-    split_header_of_hundreds(kind, bytes).or_else(|| split_long_header(kind, bytes))
+    split_header_of_hundreds(kind, bytes)
+        .or_else(|| split_header_of_tens(kind, bytes))
+        .or_else(|| split_long_header(kind, bytes))
 }
 
 /// Reads a type and a length of three digits, if at least two bytes follow. Most payloads have such
@@ -89,6 +91,17 @@ fn split_header_of_hundreds(kind: u8, bytes: &[u8]) -> Option<(u64, &[u8])> {
         return None;
     }
     Some((append(append(digit(a), b), c), bytes.get(front.len()..)?))
+}
+
+/// Reads a type and a length of two digits. Many names, ids and values have such a length.
+#[inline]
+fn split_header_of_tens(kind: u8, bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (&[first, a, b, carriage, line], rest) = bytes.split_first_chunk()?;
+    let is_length = matches!(a, b'1'..=b'9') && b.is_ascii_digit();
+    if first != kind || [carriage, line] != *b"\r\n" || !is_length {
+        return None;
+    }
+    Some((append(digit(a), b), rest))
 }
 
 /// Reads a type and a length of more than one digit.

@@ -3,6 +3,7 @@
 //! Everything here may run on any thread: it knows no shard, and asks by a channel.
 
 pub(crate) mod asking;
+mod backups;
 mod batch;
 mod body;
 mod composed;
@@ -47,6 +48,7 @@ use self::ranking::{Kept, Ranked};
 use self::rates::Looks;
 use self::route::{Body as Wanted, Does, Own, Route};
 use self::table::ROUTES;
+use super::backups::{Backups, OrWhyNot};
 use super::exchange::{Asked, Content, FIELDS, HEADER_FIELD, Question};
 use super::metrics;
 use super::metrics::sight::{Highest, Sight};
@@ -81,6 +83,7 @@ pub(crate) struct Api {
     dead_letters: Kept<Vec<u8>>,
     room: Room,
     monitor: Arc<Monitor>,
+    backups: OrWhyNot<Arc<Backups>>,
     /// How the server was set, as JSON.
     configuration: Vec<u8>,
     /// The origin whose pages may use the server besides its own.
@@ -107,7 +110,7 @@ impl Api {
     /// The limits are those of this place, which may have a share of what is configured.
     pub(crate) fn new(
         (config, limits): (&Config, &Limits),
-        monitor: Arc<Monitor>,
+        (monitor, backups): (Arc<Monitor>, OrWhyNot<Arc<Backups>>),
         refusals: Arc<HttpRefusals>,
         (roster, audit, resp_at): (Option<Arc<Roster>>, Option<Arc<Audit>>, Option<RespAt>),
     ) -> Self {
@@ -122,6 +125,7 @@ impl Api {
             dead_letters: Kept::default(),
             room: Room::default(),
             monitor,
+            backups,
             configuration: configuration::as_json(config),
             cors_origin: config.http.cors_origin.as_ref().and_then(|it| it.parse().ok()),
             hosts: config.http.hosts.clone(),
@@ -394,6 +398,9 @@ async fn answer(
             };
             asker.respond(Question::Command(request.asked(name)?), form).await
         }
+        Does::Own(own @ (Own::BeginBackup | Own::Segment | Own::EndBackup)) => {
+            backups::answer((api, asker), own, request, &head.headers).await
+        }
         Does::Own(own) => composed::answer((api, asker), own, request).await,
     }
 }
@@ -478,6 +485,10 @@ fn add_retry(response: &mut Response) {
 /// Says that an answer hands tasks over, so that nothing may keep it back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HandsOver;
+
+/// Says that the bytes of an answer go out as they are, without compression.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AsItIs;
 
 /// Returns the answer to a visit as a response.
 fn respond(answer: Answer) -> Result<Response, Problem> {

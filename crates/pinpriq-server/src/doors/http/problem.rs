@@ -16,7 +16,7 @@ pub(crate) struct Problem {
 }
 
 /// Each word with its status and its title.
-pub(crate) const CODES: [(&str, u16, &str); 35] = [
+pub(crate) const CODES: [(&str, u16, &str); 37] = [
     ("BADARG", 400, "An argument makes no sense"),
     ("IDREQUIRED", 400, "The queue wants ids from its clients"),
     ("CROSSSHARD", 400, "The queues live in different shards"),
@@ -36,8 +36,10 @@ pub(crate) const CODES: [(&str, u16, &str); 35] = [
     ("WRONGSTATE", 409, "The state does not allow this"),
     ("PAUSED", 409, "The queue is paused"),
     ("EXECABORT", 409, "One of the commands was refused, and nothing has happened"),
+    ("GONE", 410, "It is no longer there"),
     ("TOOLARGE", 413, "It is too large"),
     ("MEDIATYPE", 415, "The body has the wrong type"),
+    ("RANGE", 416, "It has no such bytes"),
     ("HOST", 421, "This is another host"),
     ("FULL", 429, "The queue is full"),
     ("BUSY", 429, "The server is at one of its bounds"),

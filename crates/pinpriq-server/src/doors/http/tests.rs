@@ -107,6 +107,8 @@ const fn answer_of(route: &Route) -> &'static str {
         (Does::Own(Own::Events), _) => "server-sent events, until one side ends",
         (Does::Own(Own::History), _) => "a column for each figure",
         (Does::Own(Own::Connections), _) => "`{connections}`",
+        (Does::Own(Own::BeginBackup), _) => "201 `{id, at, expires_at, shards}`",
+        (Does::Own(Own::Segment), _) => "the bytes; 206 with `Range`",
         (_, Form::Put) => {
             "201 `{id, new}`, for a duplicate 200; with `wait` also `outcome`, and `result`"
         }

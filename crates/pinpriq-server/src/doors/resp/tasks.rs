@@ -2,7 +2,8 @@
 
 use pinpriq_proto::command::{Command, TakeMode};
 use pinpriq_proto::request::by_hand::{
-    self, RARE_OF_PUT, ack_of, are_several, done_first, plain_put, take_in, take_of,
+    self, RARE_OF_PUT, SPECIAL_OF_PUT, ack_of, are_several, done_first, plain_put, put_with_extras,
+    take_in, take_of,
 };
 use pinpriq_proto::request::fault::Fault;
 use pinpriq_proto::request::options::{ID_TAKEN, TTR, WITHMETA};
@@ -14,9 +15,19 @@ type Done = Result<(), Fault>;
 
 pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
     if !call.parts.has_none_of(RARE_OF_PUT) {
-        return ask(call, by_hand::put);
+        return rare_put(call);
     }
     let put = Command::Put(plain_put(call.parts)?);
+    call.ask(Shape::Plain, &put)
+}
+
+/// Puts a task of which its put says what few do.
+#[inline(never)]
+fn rare_put(call: &mut Call<'_, '_>) -> Done {
+    if !call.parts.has_none_of(SPECIAL_OF_PUT) {
+        return ask(call, by_hand::put);
+    }
+    let put = Command::Put(put_with_extras(call.parts)?);
     call.ask(Shape::Plain, &put)
 }
 

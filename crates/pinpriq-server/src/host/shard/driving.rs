@@ -63,6 +63,7 @@ impl Shard {
     pub(crate) async fn run_store(&self) {
         loop {
             self.store_bell.notified().await;
+            self.answer_cuts();
             self.turn();
             if self.inspect(Durable::is_gathering) {
                 for _ in 0..GATHERING_PASSES {
@@ -71,6 +72,14 @@ impl Shard {
                 self.end_gathering();
             }
         }
+    }
+
+    /// Tells those who copy the journal how far it is, if any have asked. Nothing is being carried
+    /// out here, so everything up to now has happened.
+    fn answer_cuts(&self) {
+        let now = self.clock.now();
+        // A failure is that of the turn that follows, too.
+        let _ = self.state.borrow_mut().durable.answer_cuts(now);
     }
 
     /// Lets the store begin its next write, should that wait for more changes, and does what the

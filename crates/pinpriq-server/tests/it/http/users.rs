@@ -16,7 +16,7 @@ fn with_people(people: &[Person], body: impl AsyncFnOnce(Address, &mut People)) 
     with_site_of(people.at(in_memory()), async |address| body(address, &mut people).await);
 }
 
-fn basic(pair: &str) -> String {
+pub(super) fn basic(pair: &str) -> String {
     format!("Authorization: Basic {}\r\n", STANDARD.encode(pair))
 }
 

@@ -4,6 +4,7 @@
 //! of this project and must be installed.
 
 pub(crate) mod addresses;
+pub(crate) mod batches;
 pub(crate) mod board;
 pub(crate) mod cut_off;
 pub(crate) mod engine;

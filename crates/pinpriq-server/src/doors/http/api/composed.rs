@@ -56,6 +56,9 @@ pub(super) async fn answer(
         Own::Events => live::events((api, asker), request),
         Own::History => live::history((api, asker), request),
         Own::Lines => unreachable!("lines are read one by one"),
+        Own::BeginBackup | Own::Segment | Own::EndBackup => {
+            unreachable!("backups have nothing to do with commands")
+        }
     }
 }
 

@@ -73,10 +73,16 @@ pub(crate) enum Own {
     Events,
     /// The figures of the last minutes.
     History,
+    /// A copy of all there is, which begins.
+    BeginBackup,
+    /// Bytes that belong to one.
+    Segment,
+    /// The end of one.
+    EndBackup,
 }
 
 impl Own {
-    /// Returns the commands that it stands for.
+    /// Returns the commands that it stands for, if there are any.
     pub(crate) const fn commands(self) -> &'static [&'static str] {
         match self {
             Self::Tasks => &["SCAN", "PEEK"],
@@ -96,6 +102,7 @@ impl Own {
             Self::Connections => &["CLIENT LIST"],
             Self::EndConnection => &["CLIENT KILL"],
             Self::Events | Self::History => &["STATS"],
+            Self::BeginBackup | Self::Segment | Self::EndBackup => &[],
         }
     }
 
@@ -152,7 +159,7 @@ impl Route {
     /// Whether tasks can be acknowledged with it.
     #[cfg(test)]
     pub(crate) fn has_done(&self) -> bool {
-        let is_object = self.body == Body::Json;
+        let is_object = self.body == Body::Json && !self.commands().is_empty();
         is_object && self.spec().options.contains(&DONE) && !self.takes_one()
     }
 
@@ -164,7 +171,8 @@ impl Route {
         }
     }
 
-    /// Returns the entry of the command that it stands for, the first one if there are several.
+    /// Returns the entry of the command that it stands for, the first one if there are several. It
+    /// must stand for one.
     pub(crate) fn spec(&self) -> &'static Spec {
         let name = self.commands()[0];
         let spec = TABLE.iter().find(|spec| spec.is_named(name));

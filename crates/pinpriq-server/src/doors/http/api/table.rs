@@ -59,7 +59,7 @@ fn usual(spec: &Spec, form: Form) -> Route {
 }
 
 /// The paths that are not the usual ones.
-fn others() -> [Route; 64] {
+fn others() -> [Route; 67] {
     [
         one("POST /queues/{queue}/tasks", "PUT", Payload, Form::Put),
         own("POST /queues/{queue}/tasks:batch", Own::Lines, Lines, Form::Line),
@@ -125,5 +125,8 @@ fn others() -> [Route; 64] {
         one("GET /leases", "LEASES", Body::None, Form::Leases),
         own("GET /connections", Own::Connections, Body::None, Form::Nothing),
         own("DELETE /connections/{connection}", Own::EndConnection, Body::None, Form::Nothing),
+        own("POST /backups", Own::BeginBackup, Body::None, Form::Nothing),
+        own("GET /backups/{backup}/{shard}/{segment}", Own::Segment, Body::None, Form::Octets),
+        own("DELETE /backups/{backup}", Own::EndBackup, Body::None, Form::Nothing),
     ]
 }

@@ -120,7 +120,12 @@ fn of_own(own: Own) -> Option<Vec<Status>> {
             let tasks = array(named("Task"));
             ok(object(&[("cursor", text()), ("tasks", tasks)], &["tasks"]))
         }
-        Own::Lines | Own::Multi | Own::EndConnection => return None,
+        Own::BeginBackup => vec![(201, "It has begun", Some((JSON, named("Backup"))))],
+        Own::Segment => {
+            let bytes = || Some(("application/octet-stream", json!({})));
+            vec![(200, "All bytes", bytes()), (206, "A range of them", bytes())]
+        }
+        Own::Lines | Own::Multi | Own::EndConnection | Own::EndBackup => return None,
     };
     Some(told)
 }
@@ -144,7 +149,18 @@ pub(super) fn all() -> Value {
         "Batch": of_table(&BATCH),
         "BatchOutcome": batch_outcome(),
         "Multi": multi(),
+        "Backup": backup(),
     })
+}
+
+/// What belongs to a backup.
+fn backup() -> Value {
+    let segment = ["number", "incarnation", "bytes"];
+    let segment = object(&segment.map(|name| (name, whole())), &segment);
+    let shard = [("shard", whole()), ("segments", array(segment))];
+    let shards = array(object(&shard, &["shard", "segments"]));
+    let told = [("id", text()), ("at", moment()), ("expires_at", moment()), ("shards", shards)];
+    object(&told, &["id", "at", "expires_at", "shards"])
 }
 
 /// What a client hears that has waited for a batch.

@@ -108,8 +108,9 @@ mod tests {
     #[test]
     fn puts_name_their_batches() {
         let mut pages = Pages::default();
-        let (first, second) = (pages.begin_batch(0, false), pages.begin_batch(0, false));
-        let queue = Queue { family: 0, kind: Kind::Then };
+        let mut batch = || pages.begin_batch("left", false);
+        let (first, second) = (batch(), batch());
+        let queue = Queue { family: "left", kind: Kind::Then };
         let terms = Terms {
             after: vec![first],
             only: Only::Acked,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use super::{FAMILIES, Kind, Queue};
+use super::{Kind, Plan, Queue};
 
 /// The most sentences that are kept.
 const FAILURES_MAX: usize = 20;
@@ -72,11 +72,14 @@ pub(super) struct Task {
 /// What is known of a batch.
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
-    family: usize,
+    family: &'static str,
     /// The tasks that are in it if they were put.
     pub(super) children: Vec<u64>,
     /// Whether any request that names it was carried out.
     pub(super) there: Known,
+    /// Whether a request that would have made it was perhaps not carried out by a cluster. Requests
+    /// that were sent together with that one may not find it then.
+    pub(super) is_doubtful: bool,
     pub(super) closed: Known,
     pub(super) cancelled: Known,
     /// Whether it has a TTL.
@@ -106,11 +109,16 @@ pub(crate) struct Figures {
     pub(super) joined: u64,
     /// Connections that a client has dropped.
     pub(super) dropped: u64,
+    /// Requests that a cluster has refused, so that nothing has happened.
+    pub(super) refused: u64,
+    /// Requests of which a cluster does not know whether they were carried out.
+    pub(super) unknown: u64,
 }
 
 /// The pages of a [`Book`], for one who reads and writes.
 #[derive(Default)]
 pub(crate) struct Pages {
+    pub(super) plan: Plan,
     pub(super) tasks: BTreeMap<u64, Task>,
     pub(super) batches: BTreeMap<u64, Batch>,
     /// The last number that was given.
@@ -130,6 +138,11 @@ pub(crate) struct Pages {
 pub(crate) struct Book(Mutex<Pages>);
 
 impl Book {
+    /// An empty book about what is played by this plan.
+    pub(crate) fn of(plan: Plan) -> Self {
+        Self(Mutex::new(Pages::of(plan)))
+    }
+
     /// Lets somebody read and write.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut Pages) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
@@ -145,6 +158,11 @@ impl Book {
         self.with(|pages| pages.failures().to_vec())
     }
 
+    /// Notes that a client has dropped its connection.
+    pub(crate) fn note_dropped(&self) {
+        self.with(|pages| pages.figures.dropped += 1);
+    }
+
     /// Returns what has happened until now.
     pub(crate) fn figures(&self) -> Figures {
         self.with(|pages| pages.figures)
@@ -157,14 +175,20 @@ impl Book {
 }
 
 impl Pages {
+    /// Empty pages about what is played by this plan.
+    pub(super) fn of(plan: Plan) -> Self {
+        Self { plan, ..Self::default() }
+    }
+
     /// Makes a batch that is about to be named.
-    pub(super) fn begin_batch(&mut self, family: usize, may_be_given_up: bool) -> u64 {
+    pub(super) fn begin_batch(&mut self, family: &'static str, may_be_given_up: bool) -> u64 {
         self.last += 1;
         self.figures.batches += 1;
         let batch = Batch {
             family,
             children: Vec::new(),
             there: Known::Maybe,
+            is_doubtful: false,
             closed: Known::No,
             cancelled: Known::No,
             may_be_given_up,
@@ -220,7 +244,7 @@ impl Pages {
 
     /// The name of a batch.
     pub(super) fn name_of(&self, number: u64) -> String {
-        let family = FAMILIES[self.batches[&number].family];
+        let family = self.batches[&number].family;
         format!("{{{family}}}-b{number}")
     }
 
@@ -291,13 +315,18 @@ impl Only {
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { batches, tasks, received, unclear, skipped, others, joined, dropped } = self;
+        let Self { batches, tasks, received, unclear, skipped, others, joined, dropped, .. } = self;
         write!(
             f,
             "{batches} batches, {tasks} tasks ({joined} of them put by others of their batch), \
              {received} callbacks received once, {unclear} with an ack of unknown outcome, \
              {skipped} skipped, {others} cancelled or left open by a TTL, \
              {dropped} connections dropped"
-        )
+        )?;
+        let Self { refused, unknown, .. } = self;
+        if refused + unknown == 0 {
+            return Ok(());
+        }
+        write!(f, ", {refused} requests refused by a cluster, {unknown} of unknown outcome")
     }
 }

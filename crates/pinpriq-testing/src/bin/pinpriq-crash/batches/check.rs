@@ -1,4 +1,5 @@
-//! What is left of batches after a crash, compared with what is known of them.
+//! What is left of batches after a crash, or in a cluster after some troubles, compared with what
+//! is known of them.
 //!
 //! Nothing else speaks to the server meanwhile. All batches are closed and all tasks are finished,
 //! so that every batch must be done, and what waited for it must have come or have been skipped.
@@ -6,15 +7,14 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use pinpriq_client::blocking::Resp;
 use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::asks::{Ask, What};
 use super::book::{Book, Known, Pages};
 use super::chores::{Held, acknowledged, plowed};
 use super::judge::Shown;
-use super::talk::{delivered, exchange, text};
-use super::{FAMILIES, Kind, Queue};
+use super::talk::{Talk, delivered, text};
+use super::{Kind, Queue};
 use crate::clock::let_pass;
 use crate::fault::Fallible;
 
@@ -25,15 +25,19 @@ const PAGE: u64 = 1_000;
 /// How often a family is looked at until nothing is left of it, and the time between.
 const TRIES_MAX: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(20);
+/// How long a lease lasts in a cluster meanwhile. The tasks are acknowledged at once.
+const TTR_MS: u64 = 4_000;
 
 /// Sets the settings of the queues.
-pub(crate) fn prepare(address: SocketAddr) -> Fallible<()> {
-    let mut wire = crate::wire::connect(address)?;
-    for family in 0..FAMILIES.len() {
+pub(crate) fn prepare(address: SocketAddr, book: &Book) -> Fallible<()> {
+    let mut talk = Talk::connect(address, book)?;
+    for family in talk.plan.families.iter().copied() {
         let name = |kind| Queue { family, kind }.name();
         let create = Words::new("QUEUE CREATE").bytes(name(Kind::Work));
-        match wire.ask(&create.given("DEADLETTER", Some(name(Kind::Dead))))? {
+        match talk.insist_on(&create.given("DEADLETTER", Some(name(Kind::Dead))))? {
             Value::Simple(_) => {}
+            // An attempt before this one may have made it.
+            Value::Error(sentence) if sentence.starts_with("EXISTS") && talk.doubts > 0 => {}
             other => return Err(format!("QUEUE CREATE was answered {other:?}").into()),
         }
     }
@@ -42,13 +46,13 @@ pub(crate) fn prepare(address: SocketAddr) -> Fallible<()> {
 
 /// Closes all batches, finishes all tasks, and judges both. Nothing is left of them.
 pub(crate) fn settle(address: SocketAddr, book: &Book) -> Fallible<()> {
-    let mut wire = crate::wire::connect(address)?;
-    close_all(&mut wire, book)?;
-    for family in 0..FAMILIES.len() {
-        drain(&mut wire, book, family)?;
+    let mut talk = Talk::connect(address, book)?;
+    close_all(&mut talk)?;
+    for family in talk.plan.families.iter().copied() {
+        drain(&mut talk, family)?;
     }
-    judge(&mut wire, book)?;
-    let names = batches_left(&mut wire)?;
+    judge(&mut talk)?;
+    let names = batches_left(&mut talk)?;
     if let Some(name) = names.first() {
         book.fail(format!("{} batches are left, the first is {name}", names.len()));
     }
@@ -57,48 +61,58 @@ pub(crate) fn settle(address: SocketAddr, book: &Book) -> Fallible<()> {
 }
 
 /// Closes all batches of which it is not known for certain that they are closed.
-fn close_all(wire: &mut Resp, book: &Book) -> Fallible<()> {
+fn close_all(talk: &mut Talk<'_>) -> Fallible<()> {
+    let book = talk.book;
     let asks: Vec<Ask> = book.with(|pages| {
         let open = pages.batches.iter().filter(|(_, batch)| batch.closed < Known::Yes);
         open.map(|(number, _)| Ask::about_batch(pages, What::Close(*number), None)).collect()
     });
     for some in asks.chunks(TOGETHER) {
-        exchange(wire, book, some, some.len())?;
+        book.with(|pages| some.iter().for_each(|ask| pages.note_ask(&ask.what)));
+        let commands: Vec<Words> = some.iter().flat_map(|ask| ask.words.clone()).collect();
+        let replies = talk.insist(&commands)?;
+        book.with(|pages| {
+            for (ask, reply) in some.iter().zip(replies) {
+                pages.note_answer(&ask.what, &[reply]);
+            }
+        });
     }
     Ok(())
 }
 
 /// Finishes all tasks of a family.
-fn drain(wire: &mut Resp, book: &Book, family: usize) -> Fallible<()> {
+fn drain(talk: &mut Talk<'_>, family: &'static str) -> Fallible<()> {
     let mut left = None;
     for _ in 0..TRIES_MAX {
         let mut count = 0;
         for kind in [Kind::Work, Kind::Odd, Kind::Then] {
-            count += finish(wire, book, Queue { family, kind })?;
+            count += finish(talk, Queue { family, kind })?;
         }
-        read_letters(wire, book, Queue { family, kind: Kind::Dead })?;
+        read_letters(talk, Queue { family, kind: Kind::Dead })?;
         if count > 0 {
             continue;
         }
-        left = first_left(wire, family)?;
+        left = first_left(talk, family)?;
         if left.is_none() {
             return Ok(());
         }
         // Leases with a TTR and delays run out.
         let_pass(PAUSE);
     }
-    book.fail(format!("the queues of {} keep tasks: {left:?}", FAMILIES[family]));
+    talk.book.fail(format!("the queues of {family} keep tasks: {left:?}"));
     Ok(())
 }
 
 /// Finishes the tasks of a queue that somebody can have. Returns how many came.
-fn finish(wire: &mut Resp, book: &Book, queue: Queue) -> Fallible<usize> {
-    exchange(wire, book, &[plowed(queue)], 1)?;
+fn finish(talk: &mut Talk<'_>, queue: Queue) -> Fallible<usize> {
+    let book = talk.book;
+    talk.exchange(&[plowed(queue)], 1)?;
     let take = Words::new("TAKE").bytes(queue.name()).option("COUNT", Some(PAGE));
+    let take = take.option("TTR", talk.plan.is_cluster.then_some(TTR_MS));
     let mut count = 0;
     loop {
         let sent_at = book.with(Pages::moment);
-        let reply = wire.ask(&take)?;
+        let reply = talk.insist_on(&take)?;
         let tasks = delivered(&reply).ok_or_else(|| format!("no tasks came: {reply:?}"))?;
         if tasks.is_empty() {
             return Ok(count);
@@ -106,29 +120,34 @@ fn finish(wire: &mut Resp, book: &Book, queue: Queue) -> Fallible<usize> {
         count += tasks.len();
         let held = book.with(|pages| Held::all(pages, (queue, sent_at), tasks));
         let asks: Vec<Ask> = acknowledged(&held).into_iter().collect();
-        exchange(wire, book, &asks, asks.len())?;
+        talk.exchange(&asks, asks.len())?;
     }
 }
 
 /// Takes the dead letters of a family out.
-fn read_letters(wire: &mut Resp, book: &Book, queue: Queue) -> Fallible<()> {
+fn read_letters(talk: &mut Talk<'_>, queue: Queue) -> Fallible<()> {
     let pop = Words::new("POP").bytes(queue.name()).option("COUNT", Some(PAGE));
     loop {
-        let reply = wire.ask(&pop)?;
+        let reply = talk.insist_on(&pop)?;
         let tasks = delivered(&reply).ok_or_else(|| format!("no letters came: {reply:?}"))?;
         if tasks.is_empty() {
             return Ok(());
         }
-        book.with(|pages| tasks.iter().for_each(|task| pages.note_letter(queue, &task.payload)));
+        let note = |pages: &mut Pages| {
+            for task in &tasks {
+                pages.note_letter(queue, &task.payload);
+            }
+        };
+        talk.book.with(note);
     }
 }
 
 /// The first task that is left in any queue of a family, whatever its state.
-fn first_left(wire: &mut Resp, family: usize) -> Fallible<Option<Value>> {
+fn first_left(talk: &mut Talk<'_>, family: &'static str) -> Fallible<Option<Value>> {
     for kind in [Kind::Work, Kind::Odd, Kind::Then, Kind::Dead] {
         let queue = Queue { family, kind };
         let scan = Words::new("SCAN").bytes(queue.name()).option("COUNT", Some(1));
-        let reply = wire.ask(&scan.bytes("WITHMETA"))?;
+        let reply = talk.insist_on(&scan.bytes("WITHMETA"))?;
         let Some([_, Value::Array(tasks)]) = reply.elements() else {
             return Err(format!("SCAN was answered {reply:?}").into());
         };
@@ -140,16 +159,16 @@ fn first_left(wire: &mut Resp, family: usize) -> Fallible<Option<Value>> {
 }
 
 /// Compares what is shown of all batches with what is known, and drops them.
-fn judge(wire: &mut Resp, book: &Book) -> Fallible<()> {
+fn judge(talk: &mut Talk<'_>) -> Fallible<()> {
+    let book = talk.book;
     let asks: Vec<(u64, Ask)> = book.with(|pages| {
         let about = |number| Ask::about_batch(pages, What::Show(number), None);
         pages.batches.keys().map(|number| (*number, about(*number))).collect()
     });
     for some in asks.chunks(TOGETHER) {
-        wire.send(some.iter().flat_map(|(_, ask)| &ask.words))?;
+        let commands: Vec<Words> = some.iter().flat_map(|(_, ask)| ask.words.clone()).collect();
         let mut drops = Vec::new();
-        for (number, _) in some {
-            let reply = wire.reply()?;
+        for ((number, _), reply) in some.iter().zip(talk.insist(&commands)?) {
             let shown = Shown::of(&reply);
             let is_unknown = matches!(&reply, Value::Error(it) if it.starts_with("NOTFOUND"));
             if shown.is_none() && !is_unknown {
@@ -160,31 +179,35 @@ fn judge(wire: &mut Resp, book: &Book) -> Fallible<()> {
                 drops.push(book.with(|pages| pages.name_of(*number)));
             }
         }
-        drop_all(wire, book, &drops)?;
+        drop_all(talk, &drops)?;
     }
     book.with(Pages::finish_tasks);
     Ok(())
 }
 
 /// Has the server forget batches.
-fn drop_all(wire: &mut Resp, book: &Book, names: &[String]) -> Fallible<()> {
+fn drop_all(talk: &mut Talk<'_>, names: &[String]) -> Fallible<()> {
     let words: Vec<Words> = names.iter().map(|name| Words::new("BATCH DROP").bytes(name)).collect();
-    wire.send(&words)?;
-    for name in names {
-        let reply = wire.reply()?;
-        if reply.integer() != Some(1) {
-            book.fail(format!("the batch {name} was not dropped: {reply:?}"));
+    let before = talk.doubts;
+    for (name, reply) in names.iter().zip(talk.insist(&words)?) {
+        // The first attempt of two may have done it.
+        let is_gone = match reply.integer() {
+            Some(0) => talk.doubts > before,
+            count => count == Some(1),
+        };
+        if !is_gone {
+            talk.book.fail(format!("the batch {name} was not dropped: {reply:?}"));
         }
     }
     Ok(())
 }
 
 /// The names of the batches that the server knows.
-fn batches_left(wire: &mut Resp) -> Fallible<Vec<String>> {
+fn batches_left(talk: &mut Talk<'_>) -> Fallible<Vec<String>> {
     let mut names = Vec::new();
     let mut cursor: Option<String> = None;
     loop {
-        let reply = wire.ask(&Words::new("BATCH LIST").given("CURSOR", cursor))?;
+        let reply = talk.insist_on(&Words::new("BATCH LIST").given("CURSOR", cursor))?;
         let Some([next, Value::Array(page)]) = reply.elements() else {
             return Err(format!("BATCH LIST was answered {reply:?}").into());
         };

@@ -13,7 +13,7 @@ use super::{Kind, Queue};
 const KEPT_MAX: usize = 20;
 
 /// A task that a client has in its hands.
-pub(super) struct Held {
+pub(crate) struct Held {
     pub(super) queue: Queue,
     pub(super) number: u64,
     pub(super) id: String,

@@ -276,13 +276,13 @@ mod tests {
     use super::super::{Kind, Queue};
     use super::{Known, Only, Pages, Shown, Value};
 
-    const WORK: Queue = Queue { family: 0, kind: Kind::Work };
+    const WORK: Queue = Queue { family: "left", kind: Kind::Work };
 
     /// A closed batch with one child that was put and acknowledged, one that may be, and a task
     /// that waits for it.
     fn story(only: Only) -> (Pages, u64, u64) {
         let mut pages = Pages::default();
-        let batch = pages.begin_batch(0, false);
+        let batch = pages.begin_batch("left", false);
         let child = pages.begin_task(Terms::of_child(WORK, batch));
         pages.begin_task(Terms::of_child(WORK, batch));
         let after = vec![batch];

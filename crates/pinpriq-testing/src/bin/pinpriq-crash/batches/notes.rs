@@ -1,6 +1,7 @@
 //! What requests and their answers say about tasks and batches.
 //!
-//! A request without an answer is never noted again: what it may have done stays possible.
+//! A request without an answer is never noted again: what it may have done stays possible. So does
+//! that of a request of which a cluster does not know what has become of it.
 
 use pinpriq_proto::wire::resp::Value;
 
@@ -8,7 +9,7 @@ use super::Queue;
 use super::asks::What;
 use super::book::{End, Known, Pages};
 use super::judge::Shown;
-use super::talk::text;
+use super::talk::{Excuse, text};
 use crate::load::bit_of_shard;
 
 impl Pages {
@@ -54,7 +55,45 @@ impl Pages {
         if let Some(other) = kept.iter().find(|reply| !is_kept(reply)) {
             self.fail(format!("a part of {what:?} was answered {other:?}"));
         }
-        self.note_reply(what, reply);
+        match self.excuse(reply) {
+            None => self.note_reply(what, reply),
+            Some(excuse) => {
+                self.doubt(what);
+                if excuse == Excuse::Refused {
+                    self.note_refused(what);
+                }
+            }
+        }
+    }
+
+    /// What a cluster says of a request that it has not carried out for certain, if this is the
+    /// reply. On one server there is no such reply.
+    pub(super) fn excuse(&mut self, reply: &Value) -> Option<Excuse> {
+        let excuse = Excuse::of(reply).filter(|_| self.plan.is_cluster)?;
+        match excuse {
+            Excuse::Refused => self.figures.refused += 1,
+            Excuse::Unknown => self.figures.unknown += 1,
+        }
+        Some(excuse)
+    }
+
+    /// Notes that a request has perhaps not made the batch that it names.
+    fn doubt(&mut self, what: &What) {
+        let batch = match what {
+            What::Open(number) => Some(*number),
+            What::Put(number) => self.tasks[number].terms.batch,
+            What::All(parts) => return parts.iter().for_each(|part| self.doubt(part)),
+            _ => None,
+        };
+        if let Some(batch) = batch {
+            self.batch_mut(batch).is_doubtful = true;
+        }
+    }
+
+    /// Whether this reply says that there is no such batch, and that may be.
+    fn is_missing(&self, number: u64, reply: &Value) -> bool {
+        self.batches[&number].is_doubtful
+            && matches!(reply, Value::Error(sentence) if sentence.starts_with("NOTFOUND"))
     }
 
     fn note_reply(&mut self, what: &What, reply: &Value) {
@@ -66,6 +105,7 @@ impl Pages {
             }
             What::Show(number) => match Shown::of(reply) {
                 Some(shown) => self.compare(*number, &shown),
+                None if self.is_missing(*number, reply) => {}
                 None => self.note_strange(what, reply),
             },
             What::Await(number) => self.note_await(what, *number, reply),
@@ -95,6 +135,11 @@ impl Pages {
         match what {
             What::Put(number) => self.change(*number, |task| task.put = Known::No),
             What::Ack(number) => self.change(*number, |task| task.acks -= 1),
+            What::Acks(numbers) => {
+                for number in numbers {
+                    self.change(*number, |task| task.acks -= 1);
+                }
+            }
             What::Kill(number) | What::Withdraw(number) => {
                 self.change(*number, |task| task.losses -= 1);
             }
@@ -132,6 +177,7 @@ impl Pages {
         let takes_no_more =
             batch.is_some_and(|batch| batch.closed > Known::No || batch.may_be_given_up);
         let was_done = batch.and_then(|batch| batch.done_at).is_some_and(|at| at < since);
+        let is_missing = task.terms.after.iter().any(|batch| self.is_missing(*batch, reply));
         match reply {
             Value::Bulk(id) => {
                 self.shards |= bit_of_shard(&String::from_utf8_lossy(id));
@@ -141,6 +187,11 @@ impl Pages {
                 }
             }
             Value::Error(sentence) if sentence.starts_with("WRONGSTATE") && takes_no_more => {
+                self.note_refused(&What::Put(number));
+            }
+            _ if is_missing => {
+                // So is the batch that it would have made.
+                self.doubt(&What::Put(number));
                 self.note_refused(&What::Put(number));
             }
             _ => {
@@ -169,7 +220,8 @@ impl Pages {
                 (batch.there, batch.closed) = (Known::Yes, Known::Yes);
             }
             (What::Close(_) | What::Cancel(_), Value::Error(sentence))
-                if sentence.starts_with("NOTFOUND") && batch.there < Known::Yes => {}
+                if sentence.starts_with("NOTFOUND")
+                    && (batch.there < Known::Yes || batch.is_doubtful) => {}
             _ => self.note_strange(what, reply),
         }
     }
@@ -183,6 +235,7 @@ impl Pages {
             Some((outcome, shown)) if (outcome == "done") == shown.is_done() => {
                 self.compare(number, &shown);
             }
+            None if self.is_missing(number, reply) => {}
             _ => self.note_strange(what, reply),
         }
     }
@@ -287,15 +340,15 @@ impl Pages {
 #[cfg(test)]
 mod tests {
     use super::super::book::{Only, Terms};
-    use super::super::{Kind, Queue};
+    use super::super::{IN_CLUSTER, Kind, ON_SERVER, Queue};
     use super::{Pages, Value, What};
 
-    const WORK: Queue = Queue { family: 0, kind: Kind::Work };
-    const THEN: Queue = Queue { family: 0, kind: Kind::Then };
+    const WORK: Queue = Queue { family: "left", kind: Kind::Work };
+    const THEN: Queue = Queue { family: "left", kind: Kind::Then };
 
     /// A batch with one child, and a task that waits for it, all of them put.
     fn story(pages: &mut Pages, only: Only) -> (u64, u64, u64) {
-        let batch = pages.begin_batch(0, false);
+        let batch = pages.begin_batch("left", false);
         let child = pages.begin_task(Terms::of_child(WORK, batch));
         let after = vec![batch];
         let terms = Terms { batch: None, after, only, ..Terms::of_child(THEN, batch) };
@@ -404,5 +457,47 @@ mod tests {
         pages.note_ask(&both);
         pages.note_answer(&both, &[ok(), kept(), kept(), refusal("BUSY")]);
         assert_eq!(pages.failures().len(), 2);
+    }
+
+    #[test]
+    fn what_a_cluster_refuses_has_not_happened_and_what_it_does_not_know_may_have() {
+        for (sentence, failures) in [
+            ("TRYAGAIN …", 1),
+            ("CLUSTERDOWN …", 1),
+            ("EXECABORT 1 TRYAGAIN …", 1),
+            ("UNKNOWN …", 0),
+            ("EXECABORT 1 UNKNOWN …", 0),
+        ] {
+            for is_transaction in [false, true] {
+                let mut pages = Pages::of(IN_CLUSTER);
+                let (batch, child, follower) = story(&mut pages, Only::Done);
+                come(&mut pages, WORK, child);
+                tell(&mut pages, &What::Close(batch), Value::Integer(1));
+                let what = if is_transaction {
+                    What::All(vec![What::Ack(child)])
+                } else {
+                    What::Acks(vec![child])
+                };
+                tell(&mut pages, &what, Value::Error(sentence.to_owned()));
+                come(&mut pages, THEN, follower);
+                assert_eq!(pages.failures().len(), failures, "{:?}", pages.failures());
+            }
+        }
+    }
+
+    #[test]
+    fn a_batch_may_be_missing_that_a_cluster_has_not_made() {
+        for (plan, failures) in [(IN_CLUSTER, 0), (ON_SERVER, 3)] {
+            let mut pages = Pages::of(plan);
+            let batch = pages.begin_batch("left", false);
+            let child = pages.begin_task(Terms::of_child(WORK, batch));
+            let terms = Terms { batch: None, after: vec![batch], ..Terms::of_child(THEN, batch) };
+            let follower = pages.begin_task(terms);
+            tell(&mut pages, &What::Put(child), Value::Error("TRYAGAIN …".to_owned()));
+            for what in [What::Put(follower), What::Show(batch), What::Close(batch)] {
+                tell(&mut pages, &what, Value::Error("NOTFOUND …".to_owned()));
+            }
+            assert_eq!(pages.failures().len(), failures, "{:?}", pages.failures());
+        }
     }
 }

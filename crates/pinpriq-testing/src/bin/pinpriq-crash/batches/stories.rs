@@ -4,7 +4,7 @@ use pinpriq_testing::Dice;
 
 use super::asks::{Ask, What};
 use super::book::{Only, Pages, Terms};
-use super::{FAMILIES, Kind, Queue};
+use super::{Kind, Queue};
 
 /// A batch is made with fewer tasks than this, perhaps with none.
 const CHILDREN: u64 = 7;
@@ -20,13 +20,13 @@ const AWAIT_MS: u64 = 10;
 struct Teller<'a> {
     pages: &'a mut Pages,
     dice: &'a mut Dice,
-    family: usize,
+    family: &'static str,
     asks: Vec<Ask>,
 }
 
 /// Makes some batches that belong together, and returns the requests in their order.
 pub(super) fn story(pages: &mut Pages, dice: &mut Dice) -> Vec<Ask> {
-    let family = dice.index(FAMILIES.len());
+    let family = dice.pick(pages.plan.families);
     let mut teller = Teller { pages, dice, family, asks: Vec::new() };
     let batches = match teller.dice.below(100) {
         0..70 => teller.single(),
@@ -46,7 +46,7 @@ pub(super) fn story(pages: &mut Pages, dice: &mut Dice) -> Vec<Ask> {
 }
 
 /// A task that another one adds to its own batch.
-pub(super) fn joining(pages: &mut Pages, family: usize, batch: u64) -> Ask {
+pub(super) fn joining(pages: &mut Pages, family: &'static str, batch: u64) -> Ask {
     Ask::put(pages, Terms::of_child(Queue { family, kind: Kind::Work }, batch))
 }
 

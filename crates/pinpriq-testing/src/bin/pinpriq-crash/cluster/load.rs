@@ -132,7 +132,8 @@ impl<'a> Load<'a> {
         self.is_over.store(true, Ordering::SeqCst);
     }
 
-    fn is_over(&self) -> bool {
+    /// Whether the clients have to end.
+    pub(super) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::SeqCst)
     }
 

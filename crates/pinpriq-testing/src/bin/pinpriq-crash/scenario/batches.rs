@@ -43,7 +43,7 @@ pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
         while goes_on(struck) && struck < last {
             let mut server = wanted.program.start(&data)?;
             if struck == 0 {
-                prepare(server.address)?;
+                prepare(server.address, &book)?;
             }
             let moment = Duration::from_micros(dice.below(LOAD_MS * 1_000));
             load::run(&book, server.address, &mut dice, || {

@@ -1,7 +1,8 @@
 //! Three nodes on etcd or PostgreSQL, under load, with one trouble after another.
 //!
-//! After some rounds the load pauses, all queues are drained and the history is checked. Besides,
-//! each trouble must be over in time, and the logs in the engine must be in order.
+//! After some rounds the load pauses, all queues are drained and the history is checked. So are the
+//! batches that other clients have made, of which histories know nothing. Besides, each trouble
+//! must be over in time, and the logs in the engine must be in order.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,8 +11,11 @@ use pinpriq_testing::Dice;
 use pinpriq_testing::history::Tolerance;
 
 use crate::args::Wanted;
+use crate::batches::IN_CLUSTER;
+use crate::batches::book::Book;
 use crate::clock::{Clock, let_pass};
 use crate::cluster::NODES;
+use crate::cluster::batches;
 use crate::cluster::engine::{Engine, Kind};
 use crate::cluster::etcd::MEMBERS;
 use crate::cluster::load::{Load, ON_ALL};
@@ -69,6 +73,7 @@ impl Stage {
     fn play(&mut self, wanted: &Wanted, directory: &Path) -> Fallible<String> {
         let clock = Clock::starting();
         let payloads = Payloads::default();
+        let book = Book::of(IN_CLUSTER);
         let mut totals = Totals::default();
         let mut logs = Logs::default();
         let mut round = 0;
@@ -79,7 +84,8 @@ impl Stage {
             let tolerance = Tolerance { prolonged_us: PROLONGED_US, ..wanted.tolerance };
             let ledger = Ledger::new(directory, "history.jsonl", tolerance)?;
             let last = (round + ROUNDS).min(wanted.rounds);
-            self.segment(wanted.engine, (round, last), (&ledger, &payloads), &mut logs)?;
+            let kept = (&ledger, &payloads, &book);
+            self.segment(wanted.engine, (round, last), kept, &mut logs)?;
             round = last;
             let report = ledger.check()?;
             totals.add(&report);
@@ -88,7 +94,8 @@ impl Stage {
                 let kept = ledger.keep(&name)?;
                 self.nodes.board.fail(format!("{}: {}", kept.display(), report.text(5)));
             }
-            say(format_args!("cluster: {round} rounds, {totals}; {}", self.gaps));
+            let (figures, gaps) = (book.figures(), &self.gaps);
+            say(format_args!("cluster: {round} rounds, {totals}; {figures}; {gaps}"));
         }
         for node in 0..NODES {
             let status = self.nodes.stop(node)?;
@@ -100,19 +107,21 @@ impl Stage {
         let (starts, entries) = (self.nodes.board.starts(), logs.entries);
         let refused = self.nodes.board.refused();
         Ok(format!(
-            "{round} rounds in {} s, {totals}; {refused}; {starts} terms served, {entries} entries \
-             read; {}",
+            "{round} rounds in {} s, {totals}; {refused}; {}; {starts} terms served, {entries} \
+             entries read; {}",
             clock.elapsed().as_secs(),
+            book.figures(),
             self.gaps,
         ))
     }
 
-    /// Makes some rounds of trouble under load, and then drains all queues.
+    /// Makes some rounds of trouble under load, and then drains all queues and finishes all
+    /// batches.
     fn segment(
         &mut self,
         kind: Kind,
         (first, end): (u64, u64),
-        (ledger, payloads): (&Ledger, &Payloads),
+        (ledger, payloads, book): (&Ledger, &Payloads, &Book),
         logs: &mut Logs,
     ) -> Fallible<()> {
         let board = self.nodes.board.clone();
@@ -121,8 +130,12 @@ impl Stage {
         if !board.is_complete() {
             return Err("some shards have no queue that is used".into());
         }
+        if first == 0 {
+            batches::prepare(&board, book)?;
+        }
         std::thread::scope(|scope| {
-            let clients = load.start(scope, &mut self.dice);
+            let mut clients = load.start(scope, &mut self.dice);
+            clients.extend(batches::start(scope, (&load, book), &mut self.dice));
             let made = (first..end).try_for_each(|round| {
                 let trouble = self.choose(Trouble::all(kind), round)?;
                 self.round((round, trouble), &load, logs)
@@ -133,7 +146,8 @@ impl Stage {
             }
             made
         })?;
-        load.drain()
+        load.drain()?;
+        batches::settle(&board, book, &mut self.dice)
     }
 
     /// Chooses the trouble of a round: first each of these, and then any.

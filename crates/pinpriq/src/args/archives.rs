@@ -1,0 +1,201 @@
+//! The arguments of the commands that take backups, look after them, and bring them back.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::encryption::EncryptionArgs;
+use super::texts::after;
+use super::values::time_above_0;
+use crate::endpoint::{self, Endpoint};
+use crate::exit::Failure;
+use crate::moments::Moment;
+
+/// How many hexadecimal digits the name of a line has.
+const LINE_DIGITS: usize = 16;
+
+/// What can be done with an archive.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ArchiveCommand {
+    /// Print the lines of an archive, and from when to when each reaches.
+    ///
+    /// A line is the history of one data directory. A directory that was restored has a line of its
+    /// own, with the one that it comes from as its parent. Each row of the table is a stretch of a
+    /// line without a gap: any moment from the first to the last can be restored. Where a line has
+    /// several rows, the last moment before a gap stands for those in the gap.
+    #[command(after_help = after(
+        "pinpriq archive list /mnt/backup/pinpriq
+        pinpriq archive list s3://backups/pinpriq --json | jq -r '.ranges[-1].to'",
+        "0  printed
+        1  the place could not be read
+        2  wrong usage
+        3  something in it is damaged, or of a newer format
+        4  there is no backup in it",
+    ))]
+    List(ListArgs),
+    /// Read all that an archive holds, and tell what is missing or damaged.
+    ///
+    /// Everything that a backup needs is read, and compared with its checksums. Nothing changes.
+    #[command(after_help = after(
+        "pinpriq archive verify /mnt/backup/pinpriq",
+        "0  everything is there, and as it was written
+        1  the place could not be read
+        2  wrong usage
+        3  something is missing, damaged, or of a newer format
+        4  there is no backup in it",
+    ))]
+    Verify(ListArgs),
+    /// Remove what is older than a time from an archive.
+    ///
+    /// Every moment of that time stays, and what is needed for the earliest of them. What no backup
+    /// needs any more is removed an hour later, by the next run, since somebody may be reading it.
+    /// Never let a bucket remove old objects by itself: tasks that still exist may be in them.
+    #[command(after_help = after(
+        "pinpriq archive prune /mnt/backup/pinpriq --archive-keep 7d --dry-run
+        pinpriq archive prune s3://backups/pinpriq --archive-keep 30d",
+        "0  done
+        1  the place could not be read or changed
+        2  wrong usage
+        3  something in it is damaged, or of a newer format: nothing was removed
+        4  there is no backup in it",
+    ))]
+    Prune(PruneArgs),
+}
+
+/// Where a server can be asked for its files.
+#[derive(Debug, Args)]
+pub(crate) struct DoorArgs {
+    /// Host and port of the server's HTTP door
+    #[arg(long, env = "PINPRIQ_HTTP_ADDRESS", hide_env_values = true, value_name = "ADDR")]
+    #[arg(default_value = "127.0.0.1:7252")]
+    pub(crate) address: String,
+
+    #[command(flatten)]
+    pub(crate) encryption: EncryptionArgs,
+}
+
+/// The arguments of `backup`.
+#[derive(Debug, Args)]
+pub(crate) struct BackupArgs {
+    /// Where backups lie: a directory, or `s3://BUCKET/PREFIX`
+    pub(crate) place: String,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) door: DoorArgs,
+}
+
+/// The arguments of `archive list` and `archive verify`.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Where backups lie: a directory, or `s3://BUCKET/PREFIX`
+    pub(crate) place: String,
+
+    /// Print JSON objects, one in each line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The arguments of `archive prune`.
+#[derive(Debug, Args)]
+pub(crate) struct PruneArgs {
+    /// Where backups lie: a directory, or `s3://BUCKET/PREFIX`
+    pub(crate) place: String,
+
+    /// How far back every moment is kept
+    #[arg(long, value_name = "TIME", value_parser = time_above_0)]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) archive_keep: u64,
+
+    /// Tell what would be removed, and remove nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The arguments of `restore`.
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArgs {
+    /// Where backups lie: a directory, or `s3://BUCKET/PREFIX`
+    pub(crate) place: String,
+
+    /// The new data directory, empty or not there yet
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: PathBuf,
+
+    /// The line to restore, as `archive list` names it [default: the newest]
+    #[arg(long, value_name = "LINE", value_parser = line)]
+    pub(crate) line: Option<u64>,
+
+    /// The moment to restore
+    ///
+    /// By RFC 3339, in Unix milliseconds, or as -10m for ten minutes before the newest moment of
+    /// the line. One in the future is the newest.
+    #[arg(long, value_name = "MOMENT", default_value = "latest")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) until: Moment,
+
+    /// Tell what would be restored, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Pause every queue and every schedule, so that nothing goes on by itself
+    #[arg(long)]
+    pub(crate) paused: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl DoorArgs {
+    /// Returns where the server is.
+    pub(crate) fn endpoint(&self) -> Result<Endpoint, Failure> {
+        Endpoint::of(&self.address, &self.encryption, endpoint::HTTP)
+    }
+}
+
+/// Reads the name of a line.
+fn line(text: &str) -> Result<u64, String> {
+    let digits = text.len() == LINE_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let number = u64::from_str_radix(text, 16).ok().filter(|_| digits);
+    number.ok_or_else(|| {
+        format!("`{text}` is no line: it has {LINE_DIGITS} hexadecimal digits, as `list` shows")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use pinpriq_proto::time::Span;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn restore(line: &str) -> Result<RestoreArgs, String> {
+        let words = ["pinpriq", "restore", "place", "--data", "d"].into_iter();
+        let words = words.chain(line.split_whitespace());
+        match Cli::try_parse_from(words).map_err(|error| error.to_string())?.command {
+            Command::Restore(arguments) => Ok(arguments),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_restore_takes_a_line_and_a_moment() {
+        let given = restore("").unwrap();
+        assert_eq!((given.line, given.until), (None, Moment::Latest));
+        let given = restore("--until -10m --line 00ab00000000CDEF").unwrap();
+        assert_eq!(given.until, Moment::Before(Span::from_ms(600_000)));
+        assert_eq!(given.line, Some(0x00ab_0000_0000_cdef));
+        for wrong in ["--line ab", "--line +0ab00000000cdef", "--until soon", "--until -1.5m"] {
+            assert!(restore(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+"""Stores for scripts/archive_check.py: moto's S3, a proxy that makes trouble before it, and both kinds
+of places as they are without the program. Decides nothing about backups.
+"""
+
+import collections
+import http.client
+import logging
+import os
+import random
+import re
+import secrets
+import socketserver
+import stat
+import threading
+
+# How long a request may take before it counts as lost, in seconds.
+PATIENCE = 60
+BUCKET = "archives"
+# How many names the store lists at most at a time, so that a listing has pages.
+PAGE = 7
+KEY, SECRET = "AKIA" + secrets.token_hex(8).upper(), secrets.token_hex(20)
+
+# What is met with, by chance, and how long a slow answer takes in seconds.
+TROUBLES = ["refused", "failed", "cut", "torn", "lost", "slow"]
+SLOW = (0.1, 0.6)
+
+# Set once everything is to end.
+ending = threading.Event()
+
+
+class Failure(Exception):
+    """What was expected has not come about."""
+
+
+def expect(holds, what):
+    if not holds:
+        raise Failure(what)
+
+
+class Hold:
+    """Holds requests back until there are enough of them and somebody releases them."""
+
+    def __init__(self, method, part, parties, trouble):
+        self.method, self.part, self.parties, self.trouble = method, part, parties, trouble
+        self.count, self.paths = 0, set()
+        self.begun = threading.Event()
+        self.reached = threading.Event()
+        self.released = threading.Event()
+
+
+class Proxy(socketserver.ThreadingTCPServer):
+    """Passes requests on to the store, and makes trouble."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+    request_queue_size = 64
+
+    def __init__(self, store, seed):
+        super().__init__(("127.0.0.1", 0), Connection)
+        self.store = store
+        self.dice = random.Random(seed)
+        self.lock = threading.Lock()
+        # The store looks for an object before it makes one. Nothing may come in between.
+        self.one_put = threading.Lock()
+        # The part of all requests that meet with trouble.
+        self.share = 0.0
+        self.deck = []
+        self.is_away = False
+        self.hold = None
+        self.met = collections.Counter()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def trouble_of(self, method, path):
+        """Returns what is to happen to a request, once it may go on."""
+        with self.lock:
+            hold = self.hold
+            is_held = hold and method == hold.method and hold.part in path
+            if is_held:
+                hold.count += 1
+                hold.paths.add(path)
+                hold.begun.set()
+                if hold.count == hold.parties:
+                    self.hold = None
+                    hold.reached.set()
+        if is_held:
+            hold.released.wait(PATIENCE)
+            return hold.trouble
+        with self.lock:
+            if self.is_away:
+                return "refused"
+            trouble = self.drawn() if self.dice.random() < self.share else None
+            self.met[trouble] += 1
+            return trouble
+
+    def drawn(self):
+        """Returns each trouble once before one comes again."""
+        if not self.deck:
+            self.deck = self.dice.sample(TROUBLES, len(TROUBLES))
+        return self.deck.pop()
+
+    def hold_back(self, method, part, parties=1, trouble=None):
+        hold = Hold(method, part, parties, trouble)
+        with self.lock:
+            self.hold = hold
+        return hold
+
+    def wait_a_little(self):
+        with self.lock:
+            seconds = self.dice.uniform(*SLOW)
+        ending.wait(seconds)
+
+    def in_any_order(self, answer):
+        """Lists what a page has in another order. No store promises one to us."""
+        entry = re.compile(rb"<(Contents|CommonPrefixes)>.*?</\1>", re.DOTALL)
+        entries = [found.group() for found in entry.finditer(answer)]
+        with self.lock:
+            self.dice.shuffle(entries)
+        return entry.sub(lambda _: entries.pop(), answer)
+
+    def handle_error(self, request, client_address):
+        """The program may be killed, and the end of a connection is no news."""
+
+
+class Connection(socketserver.StreamRequestHandler):
+    """One connection of the program to the proxy."""
+
+    disable_nagle_algorithm = True
+
+    def handle(self):
+        while self.answer_one():
+            pass
+
+    def answer_one(self):
+        line = self.rfile.readline().decode("latin-1").split()
+        if len(line) != 3:
+            return False
+        method, path = line[:2]
+        headers = http.client.parse_headers(self.rfile)
+        length = int(headers.get("content-length", 0))
+        proxy = self.server
+        trouble = proxy.trouble_of(method, path)
+        if trouble == "torn" and length:
+            self.rfile.read(length // 2)
+            return False
+        body = self.rfile.read(length)
+        if trouble == "cut" or len(body) < length:
+            return False
+        if trouble == "refused":
+            return self.send(503, [], b"<Error><Code>SlowDown</Code></Error>")
+        if trouble == "slow":
+            proxy.wait_a_little()
+        status, answered, answer = self.passed_on(method, path, headers, body)
+        if trouble == "lost":
+            return False
+        if trouble == "failed":
+            return self.send(500, [], b"<Error><Code>InternalError</Code></Error>")
+        if status == 200 and "list-type=2" in path:
+            answer = proxy.in_any_order(answer)
+        if trouble == "torn":
+            self.send(status, answered, answer, shown=len(answer) // 2)
+            return False
+        return self.send(status, answered, answer)
+
+    def passed_on(self, method, path, headers, body):
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.store, timeout=PATIENCE)
+        is_new = "if-none-match" in headers
+        if is_new:
+            self.server.one_put.acquire()
+        try:
+            connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+            for name, value in headers.items():
+                if name.lower() != "connection":
+                    connection.putheader(name, value)
+            connection.endheaders(body)
+            answer = connection.getresponse()
+            return answer.status, answer.getheaders(), answer.read()
+        finally:
+            if is_new:
+                self.server.one_put.release()
+            connection.close()
+
+    def send(self, status, headers, body, shown=None):
+        left_out = ("connection", "content-length", "transfer-encoding")
+        lines = [f"HTTP/1.1 {status} {http.client.responses.get(status, 'Told')}"]
+        lines += [f"{name}: {value}" for name, value in headers if name.lower() not in left_out]
+        lines += [f"content-length: {len(body)}", "", ""]
+        self.wfile.write("\r\n".join(lines).encode("latin-1") + body[:shown])
+        return True
+
+
+class Bucket:
+    """A place in the store, seen past the program and the proxy."""
+
+    def __init__(self, client, prefix, proxy):
+        self.client, self.prefix = client, prefix
+        self.url = f"s3://{BUCKET}/{prefix}"
+        self.environment = {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{proxy.server_address[1]}",
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_REGION": "us-east-1",
+            "AWS_ACCESS_KEY_ID": KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+        }
+
+    def names(self):
+        pages = self.client.get_paginator("list_objects_v2").paginate(
+            Bucket=BUCKET, Prefix=f"{self.prefix}/"
+        )
+        keys = [entry["Key"] for page in pages for entry in page.get("Contents", [])]
+        return sorted(key.removeprefix(f"{self.prefix}/") for key in keys)
+
+    def read(self, name):
+        return self.client.get_object(Bucket=BUCKET, Key=f"{self.prefix}/{name}")["Body"].read()
+
+    def write(self, name, content):
+        self.client.put_object(Bucket=BUCKET, Key=f"{self.prefix}/{name}", Body=content)
+
+
+class Folder:
+    """A place in a directory, seen past the program."""
+
+    def __init__(self, path):
+        self.path, self.url, self.environment = path, str(path), {}
+
+    def names(self):
+        files = [path for path in self.path.rglob("*") if path.is_file()]
+        return sorted(str(path.relative_to(self.path)) for path in files)
+
+    def read(self, name):
+        return (self.path / name).read_bytes()
+
+    def write(self, name, content):
+        (self.path / name).write_bytes(content)
+
+    def check_modes(self):
+        for path in [self.path, *self.path.rglob("*")]:
+            mode = stat.S_IMODE(path.stat().st_mode)
+            wanted = 0o700 if path.is_dir() else 0o600
+            expect(mode == wanted, f"{path} has the mode {mode:o}")
+
+
+def begin_store():
+    """Starts moto, and returns its port and a client."""
+    os.environ["MOTO_S3_DEFAULT_MAX_KEYS"] = str(PAGE)
+    import boto3
+    from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    store = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    store.start()
+    _, port = store.get_host_and_port()
+    client = boto3.client(
+        "s3", endpoint_url=f"http://127.0.0.1:{port}", region_name="us-east-1",
+        aws_access_key_id=KEY, aws_secret_access_key=SECRET,
+    )
+    client.create_bucket(Bucket=BUCKET)
+    return port, client
