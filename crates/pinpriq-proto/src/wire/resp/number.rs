@@ -70,9 +70,7 @@ pub(crate) fn split_header(kind: u8, bytes: &[u8]) -> Option<(u64, &[u8])> {
             return Some((u64::from(digit), rest));
         }
     }
-    split_header_of_hundreds(kind, bytes)
-        .or_else(|| split_header_of_tens(kind, bytes))
-        .or_else(|| split_long_header(kind, bytes))
+    split_header_of_hundreds(kind, bytes).or_else(|| split_other_header(kind, bytes))
 }
 
 /// Reads a type and a length of three digits, if at least two bytes follow. Most payloads have such
@@ -91,6 +89,13 @@ fn split_header_of_hundreds(kind: u8, bytes: &[u8]) -> Option<(u64, &[u8])> {
         return None;
     }
     Some((append(append(digit(a), b), c), bytes.get(front.len()..)?))
+}
+
+/// Reads any other type and length. It is a function of its own so that the usual ones are read
+/// where they are needed.
+#[inline(never)]
+fn split_other_header(kind: u8, bytes: &[u8]) -> Option<(u64, &[u8])> {
+    split_header_of_tens(kind, bytes).or_else(|| split_long_header(kind, bytes))
 }
 
 /// Reads a type and a length of two digits. Many names, ids and values have such a length.
