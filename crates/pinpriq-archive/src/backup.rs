@@ -130,14 +130,22 @@ fn mark_of(ground: &Ground, shards: Vec<ShardMark>, since: Timestamp, latest: Ti
 
 /// Creates the mark, if everything that it names is still there. From then on the backup counts.
 fn write_mark(place: &dyn Place, mark: &Mark) -> Result<(), ArchiveError> {
-    if let Some(name) = listed::missing(place, mark.line, &mark.shards)? {
-        let what = format!("{name} was removed while the backup ran, perhaps by a prune");
-        return Err(ArchiveError::Taken { what });
-    }
+    refuse_missing(place, mark)?;
     let (name, bytes) = (names::mark(mark.number), mark.encode());
     if !place.create(&name, &bytes)? {
         let what = format!("another backup has come first and is number {} now", mark.number);
         return Err(ArchiveError::Taken { what });
     }
-    sending::compare(place, &name, &bytes)
+    sending::compare(place, &name, &bytes)?;
+    // A prune that did not see the mark may have gone on meanwhile.
+    refuse_missing(place, mark)
+}
+
+/// Refuses a mark if something that it names is gone.
+fn refuse_missing(place: &dyn Place, mark: &Mark) -> Result<(), ArchiveError> {
+    if let Some(name) = listed::missing(place, mark.line, &mark.shards)? {
+        let what = format!("{name} was removed while the backup ran, perhaps by a prune");
+        return Err(ArchiveError::Taken { what });
+    }
+    Ok(())
 }

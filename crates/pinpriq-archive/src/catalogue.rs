@@ -96,6 +96,9 @@ pub struct Highest {
     pub shards: Vec<Knows>,
     /// The latest moment.
     pub latest: Timestamp,
+    /// How many marks that are newer than what was read, and how many lines, are damaged. They may
+    /// have known more.
+    pub lost: u64,
 }
 
 impl<'a> Catalogue<'a> {
@@ -343,15 +346,32 @@ impl Search {
 }
 
 /// Returns the highest that the place knows of any line, also of those that were restored from it
-/// and never came back.
+/// and never came back. Passes over what is damaged, and counts it. Refuses a newer format.
 pub fn highest(place: &dyn Place) -> Result<Highest, ArchiveError> {
-    let newest = Catalogue::read(place)?.newest()?;
+    let (mut newest, mut lost) = (Err(ArchiveError::Empty { place: place.name() }), 0);
+    Catalogue::read(place)?.each(&mut |_, mark| {
+        newest = mark;
+        if matches!(newest, Err(ArchiveError::Damaged { .. })) {
+            lost += 1;
+            return ControlFlow::Continue(());
+        }
+        ControlFlow::Break(())
+    })?;
+    let newest = newest?;
     let mut shards = newest.highest;
     for line in lines(place)? {
-        let Some(known) = Line::read(place, line)? else { continue };
+        let known = match Line::read(place, line) {
+            Ok(Some(known)) => known,
+            Ok(None) => continue,
+            Err(ArchiveError::Damaged { .. }) => {
+                lost += 1;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         for (shard, start) in shards.iter_mut().zip(known.starts) {
             *shard = shard.and(start);
         }
     }
-    Ok(Highest { shards, latest: Timestamp::from_ms(newest.latest_ms) })
+    Ok(Highest { shards, latest: Timestamp::from_ms(newest.latest_ms), lost })
 }

@@ -4,7 +4,8 @@
 //! is taken. So an object is whole from the moment it has its name. Files are readable by their
 //! owner alone. A crash may leave a file whose name begins with `.new-`: it means nothing, is
 //! listed like others, and goes with what [`prune`](mod@crate::prune) removes. Everything goes
-//! through the store's `Disk`, except for links and for removing directories that became empty.
+//! through the store's `Disk`, except for links, listings, and removing directories that became
+//! empty.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, RandomState};
@@ -12,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use pinpriq_store::disk::{Disk as _, DiskFile, EntryKind, OpenMode, read_full_at, write_all_at};
+use pinpriq_store::disk::{Disk as _, DiskFile, OpenMode, read_full_at, write_all_at};
 use pinpriq_store::real_disk::RealDisk;
 use rustix::io::Errno;
 
@@ -38,6 +39,20 @@ enum Trouble {
     /// The directory was removed.
     Gone,
     Other(PlaceError),
+}
+
+impl From<PlaceError> for Trouble {
+    fn from(error: PlaceError) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// What is in a directory, as far as a listing tells.
+enum Holds {
+    Nothing,
+    /// Only files that were never completed.
+    Unfinished,
+    Anything,
 }
 
 impl DirectoryPlace {
@@ -77,7 +92,7 @@ impl DirectoryPlace {
 
     /// Opens the directory of a prefix for writing. If it does not exist, makes it with those
     /// around it, durably.
-    fn make(&self, prefix: &str) -> Result<RealDisk, PlaceError> {
+    fn make(&self, prefix: &str) -> Result<RealDisk, Trouble> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let ends = prefix.match_indices('/').map(|(end, _)| end).chain([prefix.len()]);
         let mut levels: Vec<&str> = ends.map(|end| &prefix[..end]).collect();
@@ -92,12 +107,12 @@ impl DirectoryPlace {
             if level.is_empty() {
                 self.refuse_without_parent()?;
             }
-            RealDisk::create(&path).map_err(|error| self.failed("make", level, &error))?;
+            RealDisk::create(&path).map_err(|error| self.trouble("make", level, &error))?;
             made.insert(level.to_owned());
         }
         drop(made);
         let path = self.path(prefix)?;
-        RealDisk::open(&path).map_err(|error| self.failed("open", prefix, &error))
+        RealDisk::open(&path).map_err(|error| self.trouble("open", prefix, &error))
     }
 
     /// A place whose surroundings are missing is a slip of the pen, or was not mounted.
@@ -115,10 +130,7 @@ impl DirectoryPlace {
 
     /// Writes an object whose directory exists, unless it is there already.
     fn write(&self, disk: &RealDisk, name: &str, bytes: &[u8]) -> Result<bool, Trouble> {
-        let fail = |what, error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => Trouble::Gone,
-            _ => Trouble::Other(self.failed(what, name, &error)),
-        };
+        let fail = |what, error: io::Error| self.trouble(what, name, &error);
         let (prefix, last) = split(name);
         match disk.open(last, OpenMode::Read) {
             // Whoever made it may not have come to sync its name.
@@ -126,7 +138,7 @@ impl DirectoryPlace {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(fail("open", error)),
         }
-        let directory = self.path(prefix).map_err(Trouble::Other)?;
+        let directory = self.path(prefix)?;
         let (draft, file) = Self::draft(disk).map_err(|error| fail("write", error))?;
         let written = write_all_at(&*file, 0, bytes).and_then(|()| file.sync_data());
         let linked = match written {
@@ -137,11 +149,14 @@ impl DirectoryPlace {
                 return Err(fail("write", error));
             }
         };
+        // On a network the answer to a first try may be lost. Then the link is ours, and counted.
+        let is_ours = linked == Err(Errno::EXIST)
+            && rustix::fs::stat(directory.join(&draft)).is_ok_and(|draft| draft.st_nlink == 2);
         // If this fails, the file stays under both names, and the other one means nothing.
         drop(disk.remove(&draft));
         let is_new = match linked {
             Ok(()) => true,
-            Err(Errno::EXIST) => false,
+            Err(Errno::EXIST) => is_ours,
             Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => {
                 let place = self.root.display();
                 let what = format!("{place} is on a file system without hard links: use another");
@@ -182,6 +197,14 @@ impl DirectoryPlace {
         }
     }
 
+    /// What is not there while an object is written was removed.
+    fn trouble(&self, what: &'static str, name: &str, error: &io::Error) -> Trouble {
+        match error.kind() {
+            io::ErrorKind::NotFound => Trouble::Gone,
+            _ => Trouble::Other(self.failed(what, name, error)),
+        }
+    }
+
     fn failed(&self, what: &'static str, name: &str, error: &io::Error) -> PlaceError {
         let name = self.root.join(name).display().to_string();
         let why = error.to_string();
@@ -203,7 +226,7 @@ impl Place for DirectoryPlace {
         let mut tries = 0;
         loop {
             let disk = self.make(split(name).0);
-            match disk.map_err(Trouble::Other).and_then(|disk| self.write(&disk, name, bytes)) {
+            match disk.and_then(|disk| self.write(&disk, name, bytes)) {
                 Ok(is_new) => return Ok(is_new),
                 // Somebody removed the directory because it was empty.
                 Err(Trouble::Gone) if tries < TRIES_MAX => self.forget_made(),
@@ -240,17 +263,27 @@ impl Place for DirectoryPlace {
     }
 
     fn list(&self, prefix: &str) -> Result<Listing, PlaceError> {
-        let Some(disk) = self.look(prefix)? else { return Ok(Listing::default()) };
-        let entries = disk.list().map_err(|error| self.failed("list", prefix, &error))?;
-        let directory = self.path(prefix)?;
+        let fail = |error: io::Error| self.failed("list", prefix, &error);
         let mut listing = Listing::default();
+        let entries = match self.path(prefix)?.read_dir() {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(listing),
+            Err(error) => return Err(fail(error)),
+        };
         for entry in entries {
-            match entry.kind {
-                EntryKind::File => listing.objects.push((entry.name, entry.bytes)),
-                EntryKind::Directory if holds_anything(&directory.join(&entry.name)) => {
-                    listing.prefixes.push(entry.name);
-                }
-                _ => {}
+            let entry = entry.map_err(fail)?;
+            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+            match path.metadata() {
+                Ok(found) if found.is_file() => listing.objects.push((name, found.len())),
+                Ok(found) if found.is_dir() => match holds(&path) {
+                    Holds::Nothing => {}
+                    Holds::Unfinished => listing.unfinished.push(name),
+                    Holds::Anything => listing.prefixes.push(name),
+                },
+                Ok(_) => {}
+                // It went since its name was read, or is a link that leads nowhere.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(fail(error)),
             }
         }
         listing.sort();
@@ -298,7 +331,17 @@ fn split(name: &str) -> (&str, &str) {
     name.rsplit_once('/').unwrap_or(("", name))
 }
 
-/// Whether anything is in a directory. One that cannot be read counts as if there were.
-fn holds_anything(directory: &Path) -> bool {
-    directory.read_dir().map_or(true, |mut entries| entries.next().is_some())
+/// What is in a directory. One that cannot be read counts as if it held objects.
+fn holds(directory: &Path) -> Holds {
+    let Ok(entries) = directory.read_dir() else { return Holds::Anything };
+    let mut holds = Holds::Nothing;
+    for entry in entries {
+        let is_unfinished =
+            entry.is_ok_and(|it| it.file_name().to_string_lossy().starts_with(UNFINISHED));
+        if !is_unfinished {
+            return Holds::Anything;
+        }
+        holds = Holds::Unfinished;
+    }
+    holds
 }

@@ -29,6 +29,17 @@ pub enum ArchiveError {
         /// What is wrong.
         what: String,
     },
+    /// What an interrupted backup has left is not as it was written.
+    #[error(
+        "{name} is damaged: {what}. An interrupted backup has left it, and no backup needs it: \
+         remove it, and try again"
+    )]
+    LeftOver {
+        /// The object.
+        name: String,
+        /// What is wrong.
+        what: String,
+    },
     /// A newer version wrote this object.
     #[error("{name} has what this version does not know ({what}); use the newer version")]
     Newer {
@@ -118,6 +129,7 @@ impl ArchiveError {
             Self::Directory(error) => kind_of_store(&error.source),
             Self::Source(_) | Self::Taken { .. } | Self::Packing { .. } => ErrorKind::Failed,
             Self::Damaged { .. }
+            | Self::LeftOver { .. }
             | Self::Newer { .. }
             | Self::Stranger { .. }
             | Self::OlderCopy { .. }

@@ -24,8 +24,8 @@ pub(crate) struct Wanted {
 /// The bytes of a segment, from its header on.
 pub(crate) struct Fetched {
     pub(crate) bytes: Vec<u8>,
-    /// The bytes of the objects that were read for it.
-    pub(crate) stored_bytes: u64,
+    /// The objects that were read for it, and how many bytes each has.
+    pub(crate) objects: Vec<(String, u64)>,
 }
 
 impl Wanted {
@@ -73,7 +73,7 @@ pub(crate) fn whole(place: &dyn Place, wanted: &Wanted) -> Result<Option<Fetched
     if taken != object.pieces().count() {
         return Err(ArchiveError::damaged(&name, "it holds pieces of something else"));
     }
-    Ok(Some(Fetched { bytes, stored_bytes }))
+    Ok(Some(Fetched { bytes, objects: vec![(name, stored_bytes)] }))
 }
 
 /// Reads a segment that is there in parts, up to where a mark says. Checks what the place may have
@@ -83,11 +83,11 @@ pub(crate) fn part(
     wanted: &Wanted,
     part: &Part,
 ) -> Result<Fetched, ArchiveError> {
-    let (mut bytes, mut stored_bytes, mut name) = (Vec::new(), 0, String::new());
+    let (mut bytes, mut objects, mut name) = (Vec::new(), Vec::new(), String::new());
     for (mark, object) in part.each_object() {
         name = names::parts(wanted.line, mark, object);
         let found = place.get(&name)?.ok_or_else(|| ArchiveError::missing(&name))?;
-        stored_bytes += found.len() as u64;
+        objects.push((name.clone(), found.len() as u64));
         append(&mut bytes, &name, &Object::parse(&name, found)?, wanted)?;
     }
     if bytes.len() as u64 != part.bytes {
@@ -100,7 +100,7 @@ pub(crate) fn part(
         );
         return Err(ArchiveError::damaged(&name, what));
     }
-    Ok(Fetched { bytes, stored_bytes })
+    Ok(Fetched { bytes, objects })
 }
 
 /// Adds the pieces of the segment that are in an object. Returns how many there were.

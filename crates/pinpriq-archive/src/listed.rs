@@ -8,7 +8,7 @@ use crate::mark::{Part, ShardMark};
 use crate::names::{self, LineId, SegmentId, block, parts_in, segment_of};
 use crate::place::Place;
 
-/// The segments of a shard below whose names there is something.
+/// The segments of a shard below whose names there is an object.
 pub(crate) fn segments(
     place: &dyn Place,
     line: LineId,

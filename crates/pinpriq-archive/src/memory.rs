@@ -22,6 +22,8 @@ struct State {
     left: Option<u64>,
     /// Whether removing is refused.
     keeps_all: bool,
+    /// Whether creating is refused.
+    keeps_out: bool,
 }
 
 impl MemoryPlace {
@@ -39,12 +41,17 @@ impl MemoryPlace {
     /// Ends all trouble.
     pub fn heal(&self) {
         let mut state = self.state();
-        (state.left, state.keeps_all) = (None, false);
+        (state.left, state.keeps_all, state.keeps_out) = (None, false, false);
     }
 
     /// Refuses to remove anything.
     pub fn keep_all(&self) {
         self.state().keeps_all = true;
+    }
+
+    /// Refuses to create anything.
+    pub fn keep_out(&self) {
+        self.state().keeps_out = true;
     }
 
     /// How many objects were created or removed.
@@ -86,9 +93,17 @@ impl State {
     }
 }
 
+fn refused(what: &'static str, name: &str) -> PlaceError {
+    let why = "the test wants it so".to_owned();
+    PlaceError::Denied { what, name: name.to_owned(), why }
+}
+
 impl Place for MemoryPlace {
     fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, PlaceError> {
         let mut state = self.state();
+        if state.keeps_out {
+            return Err(refused("write", name));
+        }
         if state.objects.contains_key(name) {
             return Ok(false);
         }
@@ -118,8 +133,7 @@ impl Place for MemoryPlace {
     fn remove(&self, name: &str) -> Result<bool, PlaceError> {
         let mut state = self.state();
         if state.keeps_all {
-            let why = "the test wants it so".to_owned();
-            return Err(PlaceError::Denied { what: "remove", name: name.to_owned(), why });
+            return Err(refused("remove", name));
         }
         if !state.objects.contains_key(name) {
             return Ok(false);

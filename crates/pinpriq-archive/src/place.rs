@@ -35,15 +35,23 @@ pub struct Listing {
     pub objects: Vec<(String, u64)>,
     /// The prefixes: the last part of each.
     pub prefixes: Vec<String>,
+    /// The prefixes below which there is nothing but what was never completed: no objects.
+    pub unfinished: Vec<String>,
 }
 
 impl Listing {
-    /// Sorts both, and leaves out what is there twice.
+    /// Sorts all, and leaves out what is there twice.
     pub fn sort(&mut self) {
         self.objects.sort();
         self.objects.dedup_by(|later, earlier| later.0 == earlier.0);
         self.prefixes.sort();
         self.prefixes.dedup();
+        self.unfinished.sort();
+    }
+
+    /// All prefixes, whatever is below them.
+    pub(crate) fn each_prefix(self) -> impl Iterator<Item = String> {
+        self.prefixes.into_iter().chain(self.unfinished)
     }
 }
 

@@ -17,7 +17,7 @@ use pinpriq_store::{StoreError, reshard};
 use crate::catalogue::{Choice, Highest, highest};
 use crate::error::ArchiveError;
 use crate::fetch::{self, Fetched, Wanted};
-use crate::line::{Line, Parent};
+use crate::line::{Line, Parent, lines};
 use crate::listed;
 use crate::mark::{Knows, Mark};
 use crate::names::{self, LineId};
@@ -79,8 +79,8 @@ pub struct Restored {
     pub line: LineId,
     /// What each shard holds.
     pub reports: Vec<ReshardReport>,
-    /// Why the place was not told of the new line, if it was not. Then backups of it there are
-    /// refused, and a later restore may give the same numbers again.
+    /// Why the place was not told of the new line, if it does not allow that. Then backups of it
+    /// there are refused, and a later restore may give the same numbers again.
     pub unannounced: Option<PlaceError>,
 }
 
@@ -105,7 +105,8 @@ pub fn plan(place: &dyn Place, choice: &Choice) -> Result<Plan, ArchiveError> {
 /// Makes a data directory with the state that was chosen. Nothing accepts it before it is complete
 /// and durable. Holds one segment in memory, and some hundred bytes for each task.
 ///
-/// Refuses a directory that is not empty, damage, and a shard whose numbers would end.
+/// Refuses a directory that is not empty, damage, a shard whose numbers would end, and another
+/// restore at the same moment.
 pub fn restore(
     place: &dyn Place,
     choice: &Choice,
@@ -114,15 +115,18 @@ pub fn restore(
 ) -> Result<Restored, ArchiveError> {
     let mark = &choice.mark;
     reshard::refuse_used(order.data)?;
-    let starts = starts(&highest(place)?, mark)?;
+    let known = highest(place)?;
+    let starts = starts(&known, mark)?;
     let mut meter = Meter::new(mark.segments(), progress);
     let mut restoring = Restoring::begin(order.data, mark.shards.len(), order.journal)?;
+    let line = LineId(restoring.number());
+    // Before anything can be given, so that nothing is given twice. It is at once, so that others
+    // which begin meanwhile know of it.
+    let unannounced = announce(place, line, choice, &starts, order.now)?;
+    refuse_others(place, line, &known)?;
     for shard in 0..mark.shards.len() {
         fill(&mut restoring, place, choice, shard, &mut meter)?;
     }
-    let line = LineId(restoring.number());
-    // Before anything can be given, so that nothing is given twice.
-    let unannounced = announce(place, line, choice, &starts, order.now);
     let reports = restoring.finish(&starts, order.wishes)?;
     let (at, from, mark) = (choice.until, mark.line, mark.number);
     Ok(Restored { at, from, mark, line, reports, unannounced })
@@ -185,14 +189,14 @@ fn unfit(name: &str, error: DirectoryError) -> ArchiveError {
     }
 }
 
-/// Tells the place of the new line. Returns why that was not possible, if it was not.
+/// Tells the place of the new line. Returns why not, if the place does not allow that.
 fn announce(
     place: &dyn Place,
     line: LineId,
     choice: &Choice,
     starts: &[Header],
     now: Timestamp,
-) -> Option<PlaceError> {
+) -> Result<Option<PlaceError>, PlaceError> {
     let Choice { mark, until, .. } = choice;
     let knows = |start: &Header| {
         let Header { incarnation, last_number, .. } = *start;
@@ -207,37 +211,60 @@ fn announce(
         starts: starts.iter().map(knows).collect(),
     };
     match place.create(&names::line(line), &announced.encode()) {
-        Ok(true) => None,
+        Ok(true) => Ok(None),
         Ok(false) => {
-            let what = format!("{} knows a line {line} already", place.name());
-            Some(PlaceError::Bad { what })
+            let what = format!("{} knows a line {line} already: try again", place.name());
+            Err(PlaceError::Bad { what })
         }
-        Err(error) => Some(error),
+        Err(error @ PlaceError::Denied { .. }) => Ok(Some(error)),
+        Err(error) => Err(error),
     }
+}
+
+/// Refuses to go on if there is a line by now that was not known when the starts were chosen: then
+/// both would give the same numbers. Of two restores each tells of its line before it looks.
+fn refuse_others(place: &dyn Place, line: LineId, known: &Highest) -> Result<(), ArchiveError> {
+    for other in lines(place)?.into_iter().filter(|other| *other != line) {
+        let starts = match Line::read(place, other) {
+            Ok(found) => found.map(|found| found.starts).unwrap_or_default(),
+            // It was counted, and left room for.
+            Err(ArchiveError::Damaged { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        if starts.iter().zip(&known.shards).any(|(start, known)| known.and(*start) != *known) {
+            let what =
+                format!("another restore from {} has begun at the same moment", place.name());
+            return Err(ArchiveError::Taken { what });
+        }
+    }
+    Ok(())
 }
 
 /// Returns how each shard goes on: beyond everything that the place knows of any line. Refuses to
 /// leave the numbers that a shard has to itself.
 fn starts(highest: &Highest, mark: &Mark) -> Result<Vec<Header>, ArchiveError> {
-    let Highest { shards, latest } = highest;
+    let Highest { shards, latest, lost } = highest;
     if shards.len() != mark.shards.len() {
         let name = names::mark(mark.number);
         return Err(ArchiveError::damaged(&name, "newer ones are of another number of shards"));
     }
     let incarnation = shards.iter().map(|known| known.incarnation).max().unwrap_or_default();
-    let incarnation = incarnation.saturating_add(INCARNATIONS_BEYOND);
+    // What is damaged may have been of a restore, which was as far beyond.
+    let times = lost.saturating_add(1);
+    let incarnation = incarnation.saturating_add(INCARNATIONS_BEYOND.saturating_mul(times));
     if incarnation >= INCARNATION_END {
         let what = "there have been as many starts as can be".to_owned();
         return Err(ArchiveError::CannotGoOn { what });
     }
     let range = first_number(1);
+    let beyond = NUMBERS_BEYOND.saturating_mul(times);
     let mut starts = Vec::new();
     for (shard, known) in shards.iter().enumerate() {
         let known = known.last_number.max(first_number(shard));
-        let last_number = known.checked_add(NUMBERS_BEYOND);
+        let last_number = known.checked_add(beyond);
         let Some(last_number) = last_number.filter(|it| it / range == known / range) else {
             let what = format!(
-                "shard {shard} has given number {known} and cannot go on {NUMBERS_BEYOND} further: \
+                "shard {shard} has given number {known} and cannot go on {beyond} further: \
                  another shard's numbers begin before. Move to another number of shards with \
                  `pinpriq reshard` in good time, which begins new ranges"
             );
@@ -280,7 +307,8 @@ mod tests {
             incarnation: *incarnation,
             last_number: *last_number,
         };
-        Highest { shards: known.iter().map(each).collect(), latest: Timestamp::from_ms(9) }
+        let shards = known.iter().map(each).collect();
+        Highest { shards, latest: Timestamp::from_ms(9), lost: 0 }
     }
 
     #[test]

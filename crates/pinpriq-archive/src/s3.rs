@@ -14,6 +14,7 @@ use object_store::{
     BackoffConfig, ClientConfigKey, Error, ObjectStore as _, ObjectStoreExt as _, PutMode,
     PutOptions, PutPayload, RetryConfig,
 };
+use reqwest::Url;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
@@ -62,6 +63,8 @@ const SECRETS: [&str; 6] = [
 pub struct S3Place {
     runtime: Runtime,
     store: AmazonS3,
+    /// As the variables say, if they do.
+    endpoint: Option<String>,
     bucket: String,
     /// Without a `/` at its end. May be empty.
     prefix: String,
@@ -95,25 +98,29 @@ impl S3Place {
         let mut builder = AmazonS3Builder::new();
         let mut secrets = Vec::new();
         for (name, value) in variables {
-            if !name.starts_with("AWS_") {
+            // One that is empty counts as unset.
+            if !name.starts_with("AWS_") || value.is_empty() {
                 continue;
             }
             if let Ok(key) = name.to_ascii_lowercase().parse::<Key>() {
+                check_variable(&name, key, &value)?;
                 builder = builder.with_config(key, value.clone());
             }
-            if SECRETS.contains(&name.as_str()) && !value.is_empty() {
+            let is_secret = SECRETS.iter().any(|secret| secret.eq_ignore_ascii_case(&name));
+            if is_secret {
                 secrets.push(value);
             }
         }
         check_endpoint(&builder)?;
+        let endpoint = endpoint_of(&builder);
         install_cryptography();
         let store = configured(builder, &bucket).build().map_err(|error| {
-            let why = without(&secrets, Trouble::of(&error).text);
+            let why = told(&secrets, &Trouble::of(&error).text);
             bad(format!("S3 cannot be used as the variables AWS_* say: {why}"))
         })?;
         let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(2).build();
         let runtime = runtime.map_err(|error| bad(format!("cannot wait for S3: {error}")))?;
-        Ok(Self { runtime, store, bucket, prefix, secrets })
+        Ok(Self { runtime, store, endpoint, bucket, prefix, secrets })
     }
 
     /// Returns the key of an object.
@@ -139,17 +146,23 @@ impl S3Place {
         name: &str,
         work: impl Future<Output = Result<T, Trouble>>,
     ) -> Result<T, PlaceError> {
-        self.runtime.block_on(work).map_err(|trouble| self.error(what, name, trouble))
+        self.runtime.block_on(work).map_err(|trouble| self.error(what, name, &trouble))
     }
 
     /// Returns what to tell about a request that has not succeeded.
-    fn error(&self, what: &'static str, name: &str, trouble: Trouble) -> PlaceError {
+    fn error(&self, what: &'static str, name: &str, trouble: &Trouble) -> PlaceError {
         let name = if name.is_empty() { self.name() } else { name.to_owned() };
-        let why = without(&self.secrets, trouble.text);
+        let why = told(&self.secrets, &trouble.text);
         match trouble.kind {
             Kind::NoBucket => PlaceError::NotThere { place: format!("the bucket {}", self.bucket) },
             Kind::Denied => PlaceError::Denied { what, name, why },
             Kind::Wrong => bad(format!("cannot {what} {name}: {why}")),
+            Kind::NoKey => {
+                let (bucket, endpoint) = (&self.bucket, self.endpoint.as_deref());
+                let endpoint = endpoint.unwrap_or("Amazon S3 (AWS_ENDPOINT is not set)");
+                let why = format!("no key was found for the bucket {bucket} at {endpoint}: {why}");
+                PlaceError::Away { what, name, why }
+            }
             Kind::Missing | Kind::Taken | Kind::Passing | Kind::Late => {
                 PlaceError::Away { what, name, why }
             }
@@ -284,6 +297,8 @@ enum Kind {
     NoBucket,
     /// The store does not let us.
     Denied,
+    /// There is no key to ask it with.
+    NoKey,
     /// The same request may succeed a little later.
     Passing,
     /// So it may, but this one has taken its time.
@@ -323,11 +338,11 @@ impl Trouble {
         }
         // Whoever gives keys to this machine, if it is one of Amazon's, is asked at this path.
         if told.contains("/latest/api/token") || told.contains("/latest/meta-data/") {
-            let text = "there are no keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run \
-                        where a role gives them";
-            return Self::new(Kind::Denied, text);
+            let text = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where a role gives \
+                        them";
+            return Self::new(Kind::NoKey, text);
         }
-        let text = brief(&innermost(error));
+        let text = innermost(error);
         let is_wrong = !matches!(error, Error::Generic { .. })
             || text.contains("invalid peer certificate")
             || text.contains("certificates were loaded");
@@ -355,7 +370,7 @@ impl Trouble {
         };
         let told = [status, code, element(document, "Message").unwrap_or_default()];
         let told: Vec<_> = told.into_iter().filter(|part| !part.is_empty()).collect();
-        Self::new(kind, brief(&told.join(": ")))
+        Self::new(kind, told.join(": "))
     }
 }
 
@@ -373,13 +388,56 @@ fn parse(url: &str) -> Option<(String, String)> {
     (is_right && is_short).then(|| (bucket.to_owned(), prefix.to_owned()))
 }
 
+/// Refuses values that become a part of a URL and cannot. What asks the store would panic.
+fn check_variable(name: &str, key: Key, value: &str) -> Result<(), PlaceError> {
+    match key {
+        Key::Endpoint | Key::S3Endpoint | Key::StsEndpoint | Key::MetadataEndpoint => {
+            // What is before it may be a secret, so that it is not shown.
+            if value.contains('@') {
+                let what = format!("{name} must not have keys in it: set AWS_ACCESS_KEY_ID");
+                return Err(bad(what));
+            }
+            if !is_endpoint(value) {
+                let value = value.escape_debug();
+                return Err(bad(format!("{name} is {value}: give https://HOST:PORT")));
+            }
+        }
+        Key::Region | Key::DefaultRegion
+            if !value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) =>
+        {
+            let value = value.escape_debug();
+            return Err(bad(format!("{name} is {value}: give one such as eu-central-1")));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Whether this is a scheme, a host, perhaps a port, and perhaps a path.
+fn is_endpoint(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once("://") else { return false };
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let consists = |part: &str, others: &[u8]| {
+        part.bytes().all(|byte| byte.is_ascii_alphanumeric() || others.contains(&byte))
+    };
+    ["http", "https"].contains(&scheme.to_lowercase().as_str())
+        && !authority.is_empty()
+        && !authority.ends_with(':')
+        && consists(authority, b"-._:[]")
+        && consists(path, b"-._~/%")
+        && Url::parse(text).is_ok_and(|url| url.has_host())
+}
+
+/// The endpoint of the store, as the variables say.
+fn endpoint_of(builder: &AmazonS3Builder) -> Option<String> {
+    let value = |key: &Key| builder.get_config_value(key);
+    value(&Key::S3Endpoint).or_else(|| value(&Key::Endpoint))
+}
+
 /// Refuses an endpoint that would show keys.
 fn check_endpoint(builder: &AmazonS3Builder) -> Result<(), PlaceError> {
     let value = |key: &Key| builder.get_config_value(key);
-    let endpoint = value(&Key::S3Endpoint).or_else(|| value(&Key::Endpoint)).unwrap_or_default();
-    if endpoint.contains('@') {
-        return Err(bad("an endpoint has no keys in it: see AWS_ACCESS_KEY_ID".to_owned()));
-    }
+    let endpoint = endpoint_of(builder).unwrap_or_default();
     let allowed = value(&Key::Client(ClientConfigKey::AllowHttp)).unwrap_or_default();
     let is_allowed = ["1", "true", "on", "yes", "y"].contains(&allowed.to_lowercase().as_str());
     if endpoint.to_lowercase().starts_with("http:") && !is_allowed {
@@ -465,17 +523,28 @@ fn innermost(error: &Error) -> String {
     cause.to_string()
 }
 
-/// Returns a text in one line that is not too long.
-fn brief(text: &str) -> String {
+/// Returns a text without secrets, in one line that is not too long. It is cut last, since half a
+/// secret would not be found.
+fn told(secrets: &[String], text: &str) -> String {
+    let without = |text: String, secret: &String| text.replace(secret.as_str(), "…");
+    let text = secrets.iter().fold(text.to_owned(), without);
     let in_line = text.chars().map(|char| if char.is_control() { ' ' } else { char });
     in_line.take(TOLD_CHARS_MAX).collect()
 }
 
-/// Returns a text without secrets.
-fn without(secrets: &[String], text: String) -> String {
-    secrets.iter().fold(text, |text, secret| text.replace(secret.as_str(), "…"))
-}
-
 fn bad(what: String) -> PlaceError {
     PlaceError::Bad { what }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TOLD_CHARS_MAX, told};
+
+    #[test]
+    fn a_secret_is_left_out_before_a_text_is_cut() {
+        let before = "x".repeat(TOLD_CHARS_MAX - 3);
+        let secrets = ["SECRET".to_owned()];
+        assert_eq!(told(&secrets, &format!("{before}SECRET\n")), format!("{before}… "));
+        assert_eq!(told(&secrets, &"x".repeat(500)).len(), TOLD_CHARS_MAX);
+    }
 }

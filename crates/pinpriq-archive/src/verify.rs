@@ -30,7 +30,7 @@ pub struct Verified {
     pub lines: u64,
     /// How many objects with segments were found whole.
     pub objects: u64,
-    /// How many bytes of objects were read.
+    /// How many bytes these objects have.
     pub bytes: u64,
     /// What is missing or damaged, by the names of the objects.
     pub faults: Vec<Fault>,
@@ -90,7 +90,7 @@ pub fn verify(
         check.read_whole(&marks, key)?;
         meter.pass(1);
     }
-    let mut objects = BTreeSet::new();
+    let mut objects = BTreeMap::new();
     for (key, mut named) in parts {
         check.read_parts(&marks, key, &mut named, &mut objects)?;
         meter.pass(named.len() as u64);
@@ -99,7 +99,9 @@ pub fn verify(
         check.follow(mark);
     }
     let mut found = check.found;
+    // Shards share objects with parts.
     found.objects += objects.len() as u64;
+    found.bytes += objects.values().sum::<u64>();
     found.faults = check.faults.into_values().collect();
     Ok(found)
 }
@@ -176,12 +178,12 @@ impl Check<'_> {
         let name = wanted.name();
         let read = fetch::whole(self.place, &wanted).and_then(|fetched| {
             let fetched = fetched.ok_or_else(|| ArchiveError::missing(&name))?;
-            Ok((wanted.check(&name, &fetched.bytes)?, fetched.stored_bytes))
+            Ok((wanted.check(&name, &fetched.bytes)?, fetched.objects))
         });
         match read {
-            Ok((walk, stored_bytes)) => {
+            Ok((walk, objects)) => {
                 self.found.objects += 1;
-                self.found.bytes += stored_bytes;
+                self.found.bytes += objects.iter().map(|(_, bytes)| bytes).sum::<u64>();
                 self.whole.insert(key, walk);
                 Ok(())
             }
@@ -204,7 +206,7 @@ impl Check<'_> {
         marks: &[Mark],
         key: PartKey,
         named: &mut Named<'_>,
-        objects: &mut BTreeSet<String>,
+        objects: &mut BTreeMap<String, u64>,
     ) -> Result<(), ArchiveError> {
         named.sort_by_key(|(part, _)| std::cmp::Reverse(part.bytes));
         let wanted = wanted(marks, key.0);
@@ -218,9 +220,7 @@ impl Check<'_> {
             if !has_it {
                 match fetch::part(self.place, &wanted, part) {
                     Ok(fetched) => {
-                        self.found.bytes += fetched.stored_bytes;
-                        let name = |(mark, object)| names::parts(wanted.line, mark, object);
-                        objects.extend(part.each_object().map(name));
+                        objects.extend(fetched.objects);
                         longest = Some((part, fetched.bytes));
                     }
                     Err(error) => {

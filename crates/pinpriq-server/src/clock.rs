@@ -243,8 +243,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Waits until every moment that a server has told or written so far is over. What was written
-/// right after a cut has a moment that is ahead by a millisecond for each cut just before.
+/// Waits until every moment that a server has told or written so far is over.
 #[expect(clippy::disallowed_methods, reason = "that the time has passed is the event")]
 pub(crate) async fn later() {
     tokio::time::sleep_until(monotonic() + AHEAD_MOST).await;

@@ -13,6 +13,7 @@ mod fanout;
 mod figures;
 mod man;
 mod ping;
+mod places;
 mod put;
 mod reshard;
 mod restore;

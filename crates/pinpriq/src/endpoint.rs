@@ -168,7 +168,18 @@ fn addresses_of(given: &str, schemes: Schemes) -> Result<(bool, Vec<&str>), Fail
     if addresses.len() > 1 && addresses.contains(&"") {
         return Err(Failure::unusable("there is nothing between two commas of the address"));
     }
+    if let Some(address) = addresses.iter().find(|address| !has_port(address)) {
+        return Err(Failure::unusable(format!(
+            "the port is missing in the address `{address}`: give HOST:PORT"
+        )));
+    }
     Ok((is_encrypted, addresses))
+}
+
+/// Whether there is something where the port belongs. What it is shows when it is used.
+fn has_port(address: &str) -> bool {
+    let behind = address.rsplit_once(']').map_or(address, |(_, behind)| behind);
+    behind.rsplit_once(':').is_some_and(|(_, port)| !port.is_empty())
 }
 
 /// Returns the host of an address with a port.
@@ -229,6 +240,11 @@ mod tests {
             "a:1/2",
             "a:1,",
             "a:1,redis://b:1",
+            "127.0.0.1",
+            "a:",
+            "[::1]",
+            "a:1,b",
+            "",
         ];
         for wrong in wrong {
             let told = addresses_of(wrong, RESP).unwrap_err().to_string();

@@ -9,6 +9,8 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::units::with_commas;
+
 /// How often the line is written.
 const PER_SECOND: usize = 4;
 
@@ -103,8 +105,9 @@ impl Line {
         self.last.rotate_left(1);
         let second_ago = self.last.last_mut().map_or(0, |slot| std::mem::replace(slot, count));
         self.ticks += 1;
-        let (what, more) = (self.what, count.saturating_sub(second_ago));
-        let of = if total == 0 { String::new() } else { format!(" of {total}") };
+        let (what, more) = (self.what, with_commas(count.saturating_sub(second_ago)));
+        let of = if total == 0 { String::new() } else { format!(" of {}", with_commas(total)) };
+        let count = with_commas(count);
         (self.ticks > PER_SECOND).then(|| format!("{count}{of} {what}, {more} in the last second"))
     }
 
@@ -127,5 +130,7 @@ mod tests {
         }
         assert_eq!(line.text(55, 0).unwrap(), "55 tasks, 45 in the last second");
         assert_eq!(line.text(60, 90).unwrap(), "60 of 90 tasks, 40 in the last second");
+        let text = line.text(1_060, 9_000).unwrap();
+        assert_eq!(text, "1,060 of 9,000 tasks, 1,030 in the last second");
     }
 }

@@ -1,4 +1,4 @@
-//! Times and sizes as people write them: `30s`, `1h30m`, `64MiB`.
+//! Times and sizes as people write them: `30s`, `1h30m`, `64MiB`, and numbers as they read them.
 //!
 //! Bounds of a setting or an option are not known here.
 
@@ -97,6 +97,25 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(*length).ok_or_else(too_large)
 }
 
+/// Returns a number with commas between thousands, for people.
+pub(crate) fn with_commas(number: u64) -> String {
+    let digits = number.to_string();
+    let first = digits.len() % 3;
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && place % 3 == first {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Returns a number of things, for people. The name is that of one.
+pub(crate) fn counted(number: u64, what: &str) -> String {
+    format!("{} {what}{}", with_commas(number), if number == 1 { "" } else { "s" })
+}
+
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -130,7 +149,18 @@ fn first_part(text: &str) -> Option<(&str, &str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{brief, bytes, duration_ms};
+    use super::{brief, bytes, counted, duration_ms, with_commas};
+
+    #[test]
+    fn thousands_are_kept_apart() {
+        let table = [(0, "0"), (999, "999"), (1_000, "1,000"), (123_456, "123,456")];
+        for (number, expected) in table {
+            assert_eq!(with_commas(number), expected);
+        }
+        for (number, expected) in [(0, "0 tasks"), (1, "1 task"), (4_813, "4,813 tasks")] {
+            assert_eq!(counted(number, "task"), expected);
+        }
+    }
 
     #[test]
     fn times_have_units_or_are_milliseconds() {

@@ -11,13 +11,16 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::catalogue::Catalogue;
 use crate::error::ArchiveError;
-use crate::fetch::Wanted;
+use crate::fetch::{self, Wanted};
 use crate::line::Line;
 use crate::mark::{By, Mark, Part, SEGMENT_BYTES_MAX, ShardMark};
 use crate::names::{LineId, SegmentId};
 use crate::object::PIECE_BYTES;
 use crate::place::Place;
 use crate::source::{CutInfo, SegmentEnd, Source, SourceError};
+
+/// The bytes of a commit without records.
+const EMPTY_COMMIT_BYTES: u64 = 64;
 
 /// What is known before anything is written.
 pub(crate) struct Ground {
@@ -78,7 +81,7 @@ impl Ground {
         let has_line = known.is_some();
         let ground = Self { cut, line, has_line, newest, own, heads };
         ground.refuse_strangers(place, known.as_ref())?;
-        ground.refuse_older_copies(source)?;
+        ground.refuse_older_copies(source, place)?;
         Ok(ground)
     }
 
@@ -138,7 +141,11 @@ impl Ground {
     }
 
     /// Refuses a directory that lacks what the newest mark of its own line has.
-    fn refuse_older_copies(&self, source: &mut dyn Source) -> Result<(), ArchiveError> {
+    fn refuse_older_copies(
+        &self,
+        source: &mut dyn Source,
+        place: &dyn Place,
+    ) -> Result<(), ArchiveError> {
         let Some(own) = &self.own else { return Ok(()) };
         for (shard, (known, segments)) in own.shards.iter().zip(&self.cut.shards).enumerate() {
             let older = |what: String| ArchiveError::OlderCopy {
@@ -149,7 +156,7 @@ impl Ground {
                 return Err(older(format!("start {} instead of {newest}", known.incarnation)));
             }
             for part in &known.parts {
-                if let Some(what) = self.lacks(source, shard, segments, part)? {
+                if let Some(what) = self.lacks(source, place, shard, part)? {
                     return Err(older(what));
                 }
             }
@@ -161,10 +168,11 @@ impl Ground {
     fn lacks(
         &self,
         source: &mut dyn Source,
+        place: &dyn Place,
         shard: usize,
-        segments: &[SegmentEnd],
         part: &Part,
     ) -> Result<Option<String>, ArchiveError> {
+        let segments = &self.cut.shards[shard];
         let Part { number, incarnation, bytes, head, .. } = *part;
         if segments.first().is_some_and(|first| first.number > number) {
             return Ok(None);
@@ -172,9 +180,10 @@ impl Ground {
         let Some(segment) = segments.iter().find(|segment| segment.number == number) else {
             return Ok(Some(format!("segment {number}")));
         };
-        // A start takes the place of one before it that wrote nothing.
         if segment.incarnation > incarnation {
-            return Ok(None);
+            let replaces = self.replaces(source, place, (shard, segment), part)?
+                && self.follows_the_same(source, place, shard, number)?;
+            return Ok((!replaces).then(|| format!("more of segment {number}")));
         }
         if segment.incarnation < incarnation || segment.bytes < bytes {
             return Ok(Some(format!("more of segment {number}")));
@@ -184,6 +193,50 @@ impl Ground {
             _ => read_head(source, shard, segment)?,
         };
         Ok((!found.has_sum(head)).then(|| format!("another segment {number}")))
+    }
+
+    /// Whether a segment is that of a start which took the place of this part. It does so only if
+    /// nothing was written, and goes on after the same commit.
+    fn replaces(
+        &self,
+        source: &mut dyn Source,
+        place: &dyn Place,
+        (shard, segment): (usize, &SegmentEnd),
+        part: &Part,
+    ) -> Result<bool, ArchiveError> {
+        let wanted = Wanted { segment: part.segment(), ..self.wanted(shard, segment) };
+        let (name, mut commits) = (part.last_name(self.line), 0_u64);
+        let fetched = fetch::part(place, &wanted, part)?;
+        let walk = raw::walk_each(&name, &fetched.bytes, &mut |_| commits += 1);
+        let before = walk.map_err(|error| ArchiveError::of_segment(&name, error))?.header;
+        wanted.check_header(&name, &before)?;
+        let after = read_head(source, shard, segment)?.header;
+        let is_empty = part.bytes == HEADER_BYTES as u64 + EMPTY_COMMIT_BYTES * commits;
+        let goes_on = |header: RawHeader| (header.first_lsn, header.previous_end);
+        Ok(is_empty && goes_on(after) == goes_on(before))
+    }
+
+    /// Whether the segment before this number is the one that the newest mark of the line has.
+    /// Another one may have the same length by chance.
+    fn follows_the_same(
+        &self,
+        source: &mut dyn Source,
+        place: &dyn Place,
+        shard: usize,
+        number: u32,
+    ) -> Result<bool, ArchiveError> {
+        let before =
+            self.cut.shards[shard].iter().find(|it| it.number.checked_add(1) == Some(number));
+        let Some((before, own)) = before.zip(self.own(shard)) else { return Ok(true) };
+        let wanted = self.wanted(shard, before);
+        if !own.has_whole(wanted.segment) {
+            return Ok(own.first() == number);
+        }
+        // What was lost is sent again.
+        let Some(fetched) = fetch::whole(place, &wanted)? else { return Ok(true) };
+        let there = Head::of(&fetched.bytes);
+        let there = there.map_err(|error| ArchiveError::of_segment(&wanted.name(), error))?;
+        Ok(read_head(source, shard, before)?.has_sum(there.sum()))
     }
 }
 

@@ -8,10 +8,11 @@ use std::collections::BTreeSet;
 use pinpriq_proto::time::Timestamp;
 use pinpriq_store::journal::raw::{self, RawCommit};
 
-use super::ground::{Ground, Head, read, read_head, unfit};
+use super::ground::{Ground, Head, id, read, read_head, unfit};
 use crate::error::ArchiveError;
 use crate::fetch::{self, Wanted};
 use crate::listed;
+use crate::mark::ShardMark;
 use crate::names::SegmentId;
 use crate::place::Place;
 use crate::progress::Meter;
@@ -49,7 +50,7 @@ impl Prior {
             let wanted = ground.wanted(shard, segment);
             let is_there = listed.contains(&wanted.segment)
                 && (own.is_some_and(|own| own.has_whole(wanted.segment))
-                    || prior.reads_back(source, place, &wanted, segment)?);
+                    || prior.reads_back(source, place, &wanted, segment).map_err(left_over)?);
             if is_there {
                 prior.there.insert(wanted.segment);
                 meter.pass(segment.bytes);
@@ -86,6 +87,14 @@ impl Prior {
     }
 }
 
+/// Says what to do about damage in what no mark names.
+fn left_over(error: ArchiveError) -> ArchiveError {
+    match error {
+        ArchiveError::Damaged { name, what } => ArchiveError::LeftOver { name, what },
+        other => other,
+    }
+}
+
 /// The segments that are full: all but the newest.
 pub(super) fn full(segments: &[SegmentEnd]) -> &[SegmentEnd] {
     segments.split_last().map_or(segments, |(_, full)| full)
@@ -102,7 +111,12 @@ fn since(
 ) -> Result<Timestamp, ArchiveError> {
     let segments = &ground.cut.shards[shard];
     let Some(first) = segments.first() else { return Ok(Timestamp::ZERO) };
-    if let Some(own) = ground.own(shard).filter(|own| own.first() == first.number) {
+    // A start may have taken the place of the commit that was found for the last mark.
+    let is_as_before = |own: &&ShardMark| {
+        own.first() == first.number
+            && own.parts.iter().all(|part| segments.iter().any(|it| id(it) == part.segment()))
+    };
+    if let Some(own) = ground.own(shard).filter(is_as_before) {
         return Ok(Timestamp::from_ms(own.since_ms));
     }
     let mut from = 0;

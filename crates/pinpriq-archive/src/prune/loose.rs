@@ -93,7 +93,7 @@ pub(super) fn find_loose(
             found.extend(of_line.into_iter().filter(|loose| is_noted(&loose.name)));
         }
     }
-    for name in place.list(MARKS)?.prefixes {
+    for name in place.list(MARKS)?.each_prefix() {
         let Some(block) = number_of(&name) else { continue };
         find_unfinished(place, &names::mark_block(block), &mut found)?;
     }
@@ -108,7 +108,7 @@ fn find_segments(
     newest: Option<&Mark>,
     found: &mut Vec<Loose>,
 ) -> Result<(), ArchiveError> {
-    for name in place.list(&names::shard(line, shard))?.prefixes {
+    for name in place.list(&names::shard(line, shard))?.each_prefix() {
         let Some(segment) = segment_of(&name) else { continue };
         // What the newest mark has only in parts may be sent whole at this moment.
         let is_over = newest.is_none_or(|mark| {
@@ -140,7 +140,7 @@ fn find_parts(
     last_mark: u64,
     found: &mut Vec<Loose>,
 ) -> Result<(), ArchiveError> {
-    for name in place.list(&names::all_parts(line))?.prefixes {
+    for name in place.list(&names::all_parts(line))?.each_prefix() {
         let Some(block) = number_of(&name) else { continue };
         let prefix = names::parts_block(line, block);
         for (name, bytes) in place.list(&prefix)?.objects {

@@ -112,6 +112,26 @@ fn what_is_lost_in_the_place_is_sent_again() {
     assert_eq!(found.faults.len(), 1);
 }
 
+/// Where it was found may have gone with the segment whose place a start has taken.
+#[test]
+fn the_earliest_moment_is_looked_for_again_after_a_start() {
+    let (place, mut dice) = (MemoryPlace::new(), Dice::new(6));
+    let mut server = Server::new(1, 1);
+    server.turn(&mut dice);
+    let server = server.restarted(7);
+    server.back_up(&place).unwrap();
+    let since = mark(&place, 1).since_ms;
+    let mut known = mark(&place, 1);
+    assert!(since < known.at_ms);
+    (known.since_ms, known.shards[0].since_ms) = (known.at_ms, known.at_ms);
+    place.put("marks/000000000/001", known.encode());
+    server.back_up(&place).unwrap();
+    assert_eq!(mark(&place, 2).since_ms, known.at_ms, "it is taken over");
+    let server = server.restarted(8);
+    server.back_up(&place).unwrap();
+    assert_eq!(mark(&place, 3).since_ms, since);
+}
+
 #[test]
 fn marks_remember_the_highest_of_every_line_and_moment() {
     let (place, mut dice) = (MemoryPlace::new(), Dice::new(5));

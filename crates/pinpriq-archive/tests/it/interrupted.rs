@@ -7,6 +7,7 @@ use pinpriq_archive::{ArchiveError, Catalogue, Place as _, PlaceError};
 use pinpriq_testing::Dice;
 
 use crate::backups::{expect_whole, mark};
+use crate::meddled::Meddled;
 use crate::server::Server;
 
 #[test]
@@ -73,8 +74,11 @@ fn a_damaged_segment_that_no_mark_names_is_reported() {
     place.put(&name, bytes);
     let changes = place.changes();
     let refused = server.back_up(&place);
-    assert!(matches!(refused, Err(ArchiveError::Damaged { name: it, .. }) if it == name));
+    assert!(matches!(refused, Err(ArchiveError::LeftOver { name: it, .. }) if it == name));
     assert_eq!(place.changes(), changes, "nothing was written");
+    place.take_away(&name);
+    server.back_up(&place).unwrap();
+    expect_whole(&place);
 }
 
 /// The other one comes before this one has sent anything, and when it has sent nearly all.
@@ -126,6 +130,26 @@ fn an_object_that_goes_while_a_backup_runs_ends_it() {
     assert!(matches!(refused, Err(ArchiveError::Taken { .. })), "{refused:?}");
     assert_eq!(Catalogue::read(&*place).unwrap().newest().unwrap().number, 1);
     assert_eq!(server.back_up(&*place).unwrap().mark, 2);
+    expect_whole(&place);
+}
+
+/// It goes after it was looked for.
+#[test]
+fn an_object_that_goes_as_the_mark_is_created_ends_the_backup() {
+    let (place, mut dice) = (MemoryPlace::new(), Dice::new(7));
+    let mut server = Server::new(7, 1);
+    server.turns(&mut dice, 40);
+    server.back_up(&place).unwrap();
+    let name = place.objects().into_keys().rfind(|name| name.ends_with("/whole")).unwrap();
+    let before = |created: &str, _: &[u8]| {
+        if created.starts_with("marks/") {
+            place.take_away(&name);
+        }
+    };
+    let refused = server.back_up(&Meddled { place: &place, before: &before });
+    assert!(matches!(refused, Err(ArchiveError::Taken { .. })), "{refused:?}");
+    // The next one sends it again.
+    assert_eq!(server.back_up(&place).unwrap().mark, 3);
     expect_whole(&place);
 }
 

@@ -6,6 +6,7 @@ mod backups;
 mod codecs;
 mod golden;
 mod interrupted;
+mod meddled;
 mod moments;
 mod places;
 mod prunes;

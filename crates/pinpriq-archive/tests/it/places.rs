@@ -6,7 +6,8 @@ use std::thread;
 
 use pinpriq_archive::directory::DirectoryPlace;
 use pinpriq_archive::memory::MemoryPlace;
-use pinpriq_archive::{ErrorKind, Listing, Place, PlaceError, verify};
+use pinpriq_archive::{ErrorKind, Listing, Place, PlaceError, prune, verify};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_testing::Dice;
 
 use crate::server::Server;
@@ -28,6 +29,7 @@ fn check_place(place: &dyn Place) {
     let listing = |objects: &[(&str, u64)], prefixes: &[&str]| Listing {
         objects: objects.iter().map(|(name, bytes)| ((*name).to_owned(), *bytes)).collect(),
         prefixes: prefixes.iter().map(|name| (*name).to_owned()).collect(),
+        unfinished: Vec::new(),
     };
     assert_eq!(place.list("").unwrap(), listing(&[], &["a", "ab"]));
     assert_eq!(place.list("a").unwrap(), listing(&[("b", 3), ("b-1", 1)], &["c"]));
@@ -46,6 +48,8 @@ fn check_races(place: &dyn Place) {
     for round in 0..20 {
         let name = format!("races/{round:03}");
         let made: Vec<bool> = thread::scope(|scope| {
+            // Names come and go while somebody lists them.
+            scope.spawn(|| place.list("races").unwrap());
             let writers: Vec<_> = (0..4_u8)
                 .map(|writer| {
                     let name = &name;
@@ -75,6 +79,49 @@ fn a_directory_keeps_objects() {
     // What is not complete has a name that means nothing, and it is gone.
     let races = DirectoryPlace::open(&root.path().join("races")).unwrap();
     assert_eq!(races.list("races").unwrap().objects.len(), 20);
+}
+
+#[test]
+fn a_directory_that_somebody_else_has_removed_is_made_again() {
+    let root = tempfile::tempdir().unwrap();
+    let [place, other] = [(); 2].map(|()| DirectoryPlace::open(root.path()).unwrap());
+    for name in ["a/b/c", "a/b/d", "a/b/c"] {
+        assert!(place.create(name, b"x").unwrap());
+        assert!(other.remove(name).unwrap());
+        assert!(!root.path().join("a").exists());
+    }
+}
+
+#[test]
+fn a_segment_that_was_never_completed_is_sent_again() {
+    let root = tempfile::tempdir().unwrap();
+    let place = DirectoryPlace::open(root.path()).unwrap();
+    let mut dice = Dice::new(2);
+    let mut server = Server::new(1, 1);
+    server.turns(&mut dice, 40);
+    server.back_up(&place).unwrap();
+    let shard = "0000000000000001/shard-00";
+    let segment = place.list(shard).unwrap().prefixes.pop().unwrap();
+    assert!(place.remove(&format!("{shard}/{segment}/whole")).unwrap());
+    let left = [
+        format!("{shard}/{segment}/.new-0123456789abcdef"),
+        format!("{shard}/0000000001-9/.new-0123456789abcdef"),
+    ];
+    for name in &left {
+        assert!(place.create(name, b"x").unwrap());
+    }
+    let listing = place.list(shard).unwrap();
+    assert!(!listing.prefixes.contains(&segment), "{listing:?}");
+    assert_eq!(listing.unfinished, ["0000000001-9", &*segment]);
+    server.back_up(&place).unwrap();
+    let found = verify(&place, &mut |_| {}).unwrap();
+    assert!(found.faults.is_empty(), "{:?}", found.faults);
+    // What was left goes, as other things do that nothing needs.
+    for hours in 0..2 {
+        let now = Timestamp::from_ms(server.now().ms() + hours * 3_600_000);
+        prune(&place, Span::MAX, now, false).unwrap();
+    }
+    assert!(left.iter().all(|name| place.get(name).unwrap().is_none()));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use pinpriq_archive::memory::MemoryPlace;
 use pinpriq_archive::{ArchiveError, By, Mark, Place as _};
 use pinpriq_testing::Dice;
 
-use crate::backups::mark;
+use crate::backups::{expect_whole, mark};
 use crate::server::{Cut, HEADER_BYTES, Server};
 
 /// Tries to take a backup, which must change nothing. Returns why it was refused.
@@ -79,6 +79,85 @@ fn a_copy_that_went_another_way_is_refused() {
     copy.turn(&mut dice);
     let refused = refuse(&place, &mut copy.cut());
     assert!(matches!(refused, ArchiveError::OlderCopy { .. }), "{refused}");
+}
+
+/// The header of the newest segment.
+fn newest_header(server: &Server) -> Vec<u8> {
+    let newest = server.cut().bytes.remove(0).into_values().next_back();
+    newest.unwrap()[..HEADER_BYTES].to_vec()
+}
+
+fn newest_number(server: &Server) -> u32 {
+    server.cut().info.shards[0].last().unwrap().number
+}
+
+/// A start takes the place of one before it only if that one wrote nothing.
+#[test]
+fn a_copy_that_was_started_under_the_number_of_a_later_segment_is_refused() {
+    let (place, mut dice) = (MemoryPlace::new(), Dice::new(7));
+    let mut server = Server::new(1, 1);
+    server.turns(&mut dice, 2);
+    let mut copy = server.copied(5);
+    let number = newest_number(&server) + 1;
+    for server in [&mut server, &mut copy] {
+        while newest_number(server) < number {
+            server.turn(&mut dice);
+        }
+    }
+    server.back_up(&place).unwrap();
+    let refused = refuse(&place, &mut copy.cut());
+    assert!(matches!(refused, ArchiveError::OlderCopy { .. }), "{refused}");
+    server.turn(&mut dice);
+    server.back_up(&place).unwrap();
+    expect_whole(&place);
+}
+
+/// The copy is started twice, so that its second start takes the place of the first.
+#[test]
+fn a_start_goes_on_from_one_that_wrote_nothing_after_the_same() {
+    for (before, after) in [(1, 0), (0, 1), (0, 0)] {
+        let (place, mut dice) = (MemoryPlace::new(), Dice::new(7));
+        let mut server = Server::new(1, 1);
+        server.turn(&mut dice);
+        let copy = server.copied(5);
+        server.turns(&mut dice, before);
+        let mut server = server.restarted(6);
+        server.turns(&mut dice, after);
+        server.back_up(&place).unwrap();
+        let copy = copy.restarted(7);
+        assert_eq!(newest_number(&copy), newest_number(&server));
+        if (before, after) == (0, 0) {
+            // It lacks nothing.
+            copy.back_up(&place).unwrap();
+        } else {
+            let refused = refuse(&place, &mut copy.cut());
+            assert!(matches!(refused, ArchiveError::OlderCopy { .. }), "{refused}");
+        }
+        expect_whole(&place);
+    }
+}
+
+/// Both have done the same, so that their newest segments go on in the same place.
+#[test]
+fn a_copy_of_the_same_length_is_refused() {
+    let (place, mut dice) = (MemoryPlace::new(), Dice::new(8));
+    let mut server = Server::new(1, 1);
+    server.turns(&mut dice, 2);
+    let [server, copy] = [5, 6].map(|seed| {
+        let mut copy = server.copied(seed);
+        copy.turn(&mut Dice::new(9));
+        copy.restarted(seed + 2)
+    });
+    server.back_up(&place).unwrap();
+    let copy = copy.restarted(9);
+    // The number of the first commit, and where the segment before ends.
+    let [ours, theirs] = [&server, &copy].map(|it| newest_header(it)[32..48].to_vec());
+    assert_eq!(ours, theirs);
+    let refused = refuse(&place, &mut copy.cut());
+    assert!(matches!(refused, ArchiveError::OlderCopy { .. }), "{refused}");
+    let server = server.restarted(10);
+    server.back_up(&place).unwrap();
+    expect_whole(&place);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use pinpriq_archive::line::Line;
 use pinpriq_archive::memory::MemoryPlace;
 use pinpriq_archive::{
-    ArchiveError, Catalogue, Choice, ErrorKind, LineId, Order, Place as _, Restored, Until, Why,
+    ArchiveError, Catalogue, Choice, ErrorKind, LineId, Mark, Order, Place, Restored, Until, Why,
     highest, plan, restore,
 };
 use pinpriq_proto::time::Timestamp;
@@ -15,6 +15,7 @@ use pinpriq_store::restore::Wishes;
 use pinpriq_testing::Dice;
 
 use crate::backups::expect_whole;
+use crate::meddled::Meddled;
 use crate::server::{Server, options};
 
 /// What the clock says in these tests.
@@ -26,7 +27,7 @@ fn choose(place: &MemoryPlace, until: Until) -> Choice {
 
 /// Restores into a directory. The seed decides its number.
 fn restore_to(
-    place: &MemoryPlace,
+    place: &dyn Place,
     choice: &Choice,
     data: &Path,
     seed: u64,
@@ -156,14 +157,14 @@ fn a_restored_directory_goes_on_in_the_same_place_on_its_own_line() {
 }
 
 #[test]
-fn a_place_that_cannot_be_told_of_the_line_gives_a_directory_all_the_same() {
+fn a_place_that_may_not_be_told_of_the_line_gives_a_directory_all_the_same() {
     let (place, mut dice) = (MemoryPlace::new(), Dice::new(9));
     let mut server = Server::new(9, 1);
     server.turns(&mut dice, 3);
     server.back_up(&place).unwrap();
     let root = tempfile::tempdir().unwrap();
     let data = root.path().join("data");
-    place.stop_after(0);
+    place.keep_out();
     let restored = restore_to(&place, &choose(&place, Until::Latest), &data, 1).unwrap();
     place.heal();
     assert!(restored.unannounced.is_some());
@@ -171,6 +172,72 @@ fn a_place_that_cannot_be_told_of_the_line_gives_a_directory_all_the_same() {
     let heir = Server::of_directory(&data, restored.line.0, 1);
     let refused = heir.back_up(&place).unwrap_err();
     assert!(matches!(refused, ArchiveError::Stranger { .. }), "{refused}");
+    // One that fails may be told of it later.
+    place.stop_after(0);
+    let other = root.path().join("other");
+    let refused = restore_to(&place, &choose(&place, Until::Latest), &other, 2).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Failed, "{refused}");
+    assert!(shards_in(&other).is_err(), "it is unfinished");
+}
+
+/// Another one has read the same, and tells of its line at the same moment.
+#[test]
+fn a_restore_beside_another_is_refused() {
+    let (place, mut dice) = (MemoryPlace::new(), Dice::new(13));
+    let mut server = Server::new(13, 1);
+    server.turns(&mut dice, 5);
+    server.back_up(&place).unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let choice = choose(&place, Until::Latest);
+    let before = |name: &str, bytes: &[u8]| {
+        let other = Line { line: LineId(5), ..Line::decode(name, bytes).unwrap() };
+        place.create("0000000000000005/line", &other.encode()).unwrap();
+    };
+    let beside = Meddled { place: &place, before: &before };
+    let data = root.path().join("one");
+    let refused = restore_to(&beside, &choice, &data, 1).unwrap_err();
+    assert!(matches!(refused, ArchiveError::Taken { .. }), "{refused}");
+    assert!(shards_in(&data).is_err(), "it is unfinished");
+    // Once it is known, there is room beyond it.
+    let known = highest(&place).unwrap().shards[0];
+    let data = root.path().join("other");
+    restore_to(&place, &choice, &data, 2).unwrap();
+    let start = read_directory(&data).unwrap().contents[0].header;
+    assert!(start.incarnation > known.incarnation && start.last_number > known.last_number);
+}
+
+#[test]
+fn damage_that_a_restore_steps_over_is_left_room_for() {
+    let (place, mut dice) = (MemoryPlace::new(), Dice::new(12));
+    let mut server = Server::new(12, 1);
+    server.turns(&mut dice, 5);
+    server.back_up(&place).unwrap();
+    let ((incarnation, numbers), until) = (server.highest(), server.now());
+    server.turns(&mut dice, 5);
+    server.back_up(&place).unwrap();
+    let damage = |name: &str| {
+        let mut bytes = place.get(name).unwrap().unwrap();
+        bytes[20] ^= 1;
+        place.put(name, bytes);
+    };
+    let root = tempfile::tempdir().unwrap();
+    damage("marks/000000000/002");
+    let mut catalogue = Catalogue::read(&place).unwrap();
+    let choice = catalogue.choose(Some(LineId(12)), Until::At(until)).unwrap();
+    // First the newest mark is lost, and then the line that was restored first, too.
+    for lost in 1..=2_u64 {
+        let data = root.path().join(lost.to_string());
+        let restored = restore_to(&place, &choice, &data, lost).unwrap();
+        expect_state(&data, &server, until);
+        let start = read_directory(&data).unwrap().contents[0].header;
+        assert_eq!(start.incarnation, incarnation + ((1 + lost) << 16));
+        assert_eq!(start.last_number, numbers[0] + ((1 + lost) << 36));
+        damage(&format!("{}/line", restored.line));
+    }
+    // A newer format is no damage.
+    let newer = Mark { format: 2, number: 2, ..choice.mark.clone() };
+    place.put("marks/000000000/002", newer.encode());
+    assert!(matches!(plan(&place, &choice), Err(ArchiveError::Newer { .. })));
 }
 
 #[test]
@@ -220,13 +287,15 @@ fn damage_is_found_and_nothing_accepts_the_directory() {
         damaged[dice.index(bytes.len())] ^= 1 << dice.below(8);
         place.put(&name, damaged);
         let data = root.path().join(index.to_string());
-        let refused = restore_to(&place, &choice, &data, index as u64).unwrap_err();
+        // Each has a number of its own, since the place is told of all.
+        let seed = 2 * index as u64;
+        let refused = restore_to(&place, &choice, &data, seed).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Damaged, "{refused}");
         assert!(refused.to_string().contains(&name), "{refused}");
         assert!(shards_in(&data).is_err(), "it is unfinished");
         place.take_away(&name);
         let data = root.path().join(format!("{index}-missing"));
-        let refused = restore_to(&place, &choice, &data, index as u64).unwrap_err();
+        let refused = restore_to(&place, &choice, &data, seed + 1).unwrap_err();
         assert!(refused.to_string().contains(&name), "{refused}");
         let planned = plan(&place, &choice).unwrap_err();
         assert!(planned.to_string().contains(&name), "{planned}");

@@ -156,8 +156,8 @@ fn serve(mut stream: TcpStream, store: &Mutex<Store>) {
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body[..shown]));
 }
 
-/// Begins a store and a place in it. The thread ends with the tests.
-fn begin(url: &str, faults: &[Fault]) -> (Arc<Mutex<Store>>, S3Place) {
+/// Begins a store, and returns its endpoint. The thread ends with the tests.
+fn listen(faults: &[Fault]) -> (Arc<Mutex<Store>>, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let store = Arc::new(Mutex::new(Store { faults: faults.to_vec().into(), ..Store::default() }));
@@ -167,7 +167,12 @@ fn begin(url: &str, faults: &[Fault]) -> (Arc<Mutex<Store>>, S3Place) {
             serve(stream.unwrap(), &theirs);
         }
     });
-    let endpoint = format!("http://{address}");
+    (store, format!("http://{address}"))
+}
+
+/// Begins a store and a place in it.
+fn begin(url: &str, faults: &[Fault]) -> (Arc<Mutex<Store>>, S3Place) {
+    let (store, endpoint) = listen(faults);
     let variables = [("AWS_ENDPOINT_URL", endpoint.as_str()), ("AWS_ALLOW_HTTP", "true")];
     (store, open(url, &variables).unwrap())
 }
@@ -269,6 +274,22 @@ fn refusal_of_the_store_ends_at_once_and_shows_no_key() {
 }
 
 #[test]
+fn key_under_a_name_in_small_letters_is_not_shown_either() {
+    let (_, endpoint) = listen(&[Fault::Status(403)]);
+    let variables = [
+        ("AWS_access_key_id", "KEY"),
+        ("AWS_Secret_Access_Key", "SECRET"),
+        ("AWS_ENDPOINT_URL", endpoint.as_str()),
+        ("AWS_ALLOW_HTTP", "true"),
+    ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let place = S3Place::with_variables("s3://bucket", variables).unwrap();
+    let denied = place.create("it", b"1").unwrap_err().to_string();
+    assert!(denied.contains("403"), "{denied}");
+    assert!(!denied.contains("KEY") && !denied.contains("SECRET"), "{denied}");
+}
+
+#[test]
 fn store_that_stays_away_is_given_up() {
     let (_, place) = begin("s3://bucket/p", &[Fault::Status(503); 8]);
     let away = place.list("marks").unwrap_err();
@@ -292,6 +313,63 @@ fn wrong_url_is_refused_and_not_repeated() {
         assert!(refused.contains("s3://BUCKET/PREFIX"), "{url}: {refused}");
         assert!(!refused.contains("HIDDEN"), "{url}: {refused}");
     }
+}
+
+#[test]
+fn endpoint_that_is_no_url_is_refused() {
+    let names = ["AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"];
+    for name in names {
+        for wrong in [
+            "minio:9000",
+            "minio",
+            "http://",
+            "https:///minio",
+            "http://bad host",
+            "https://minio:",
+            "https://minio:99999",
+            "https://minio:9000/a b",
+            "https://minio/<x>",
+            "https://minio?x",
+            "ftp://minio:9000",
+            "https://[::1",
+            "https://minio\n",
+        ] {
+            let refused = open("s3://bucket/p", &[(name, wrong)]).unwrap_err();
+            assert!(matches!(refused, PlaceError::Bad { .. }), "{name} {wrong:?}: {refused}");
+            let told = refused.to_string();
+            assert!(told.starts_with(name) && told.contains("give https://HOST:PORT"), "{told}");
+            assert_eq!(told.lines().count(), 1, "{told}");
+        }
+        for right in [
+            "",
+            "https://minio:9000",
+            "https://minio:9000/",
+            "HTTPS://my_minio.example/store-1",
+            "https://[::1]:9000",
+        ] {
+            let opened = open("s3://bucket/p", &[(name, right)]);
+            assert!(opened.is_ok(), "{name} {right:?}: {opened:?}");
+        }
+    }
+    let told = open("s3://bucket", &[("AWS_ENDPOINT", "minio:9000")]).unwrap_err().to_string();
+    assert_eq!(told, "AWS_ENDPOINT is minio:9000: give https://HOST:PORT");
+    let told = open("s3://bucket", &[("AWS_REGION", "eu central")]).unwrap_err().to_string();
+    assert_eq!(told, "AWS_REGION is eu central: give one such as eu-central-1");
+}
+
+#[test]
+fn without_keys_it_is_said_which_are_missing_and_for_what() {
+    // Nobody answers at this port.
+    let variables = [
+        ("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1"),
+        ("AWS_ENDPOINT", "https://127.0.0.1:1"),
+        ("AWS_ACCESS_KEY_ID", ""),
+    ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let place = S3Place::with_variables("s3://bucket/p", variables).unwrap();
+    let told = place.list("marks").unwrap_err().to_string();
+    assert!(told.contains("no key was found for the bucket bucket at https://127."), "{told}");
+    assert!(told.contains("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"), "{told}");
 }
 
 #[test]

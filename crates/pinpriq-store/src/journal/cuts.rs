@@ -49,8 +49,8 @@ impl Cuts {
         }
     }
 
-    /// Notes a cut for everybody who has asked. `lsn` is the last batch, none with the moment `at`
-    /// or an earlier one will follow.
+    /// Notes a cut for everybody who has asked. `lsn` is the last batch. None with the moment
+    /// `at` or an earlier one will follow.
     pub(crate) fn note(&mut self, at: Timestamp, lsn: u64, accounts: &Accounts) {
         for answer in self.tap.take_asked() {
             let (keep, first, since) = self.tap.keep(self.released, self.released_at);
@@ -79,9 +79,9 @@ impl Cuts {
         segment >= self.tap.kept_from()
     }
 
-    /// Gives up every segment that is kept.
-    pub(crate) fn lose_keeps(&self) {
-        self.tap.lose_keeps();
+    /// Gives up every segment that is kept. Returns whether there was any.
+    pub(crate) fn lose_keeps(&self) -> bool {
+        self.tap.lose_keeps()
     }
 }
 

@@ -249,10 +249,12 @@ impl Running {
     /// See [`Store::note_cuts`](crate::store::Store::note_cuts).
     pub(crate) fn note_cuts(&mut self, now: Timestamp) {
         let Some(cuts) = &mut self.cuts else { return };
-        let at = now.max(self.facts.now);
+        let now = now.max(self.facts.now);
+        // What happens in the rest of this millisecond, here or at a shard that has heard of it, is
+        // later than the cut.
+        let at = Timestamp::from_ms(now.ms().saturating_sub(1));
         cuts.note(at, self.next_lsn - 1, &self.accounts);
-        // A batch of the same millisecond would belong to the cut too, so what follows is later.
-        self.facts.now = at.after(Span::from_ms(1));
+        self.facts.now = now;
         cuts.answer(self.durable_lsn);
     }
 
@@ -367,7 +369,7 @@ impl Running {
 
     fn chore_done(&mut self, done: ChoreDone) {
         match done {
-            ChoreDone::Filled { spare, outcome: Err(error) } if self.lose_keeps() => {
+            ChoreDone::Filled { spare, outcome: Err(error) } if self.gives_up_keeps() => {
                 tracing::warn!(%error, "segments are no longer kept for whoever copies them");
                 self.spares.interrupted(spare);
             }
@@ -394,14 +396,10 @@ impl Running {
         Some((front, self.cuts.as_ref().is_some_and(|cuts| cuts.keeps(front))))
     }
 
-    /// Gives up what is kept if that is in the way of putting a segment away. Returns whether it
-    /// was.
-    fn lose_keeps(&self) -> bool {
-        let is_kept = matches!(self.retirable(), Some((_, true)));
-        if let Some(cuts) = self.cuts.as_ref().filter(|_| is_kept) {
-            cuts.lose_keeps();
-        }
-        is_kept
+    /// Gives up everything that is kept. Returns whether anything was. It may be another shard that
+    /// keeps what fills the disk: that one gives it up when it hears of this.
+    fn gives_up_keeps(&self) -> bool {
+        self.cuts.as_ref().is_some_and(Cuts::lose_keeps)
     }
 
     /// Whether a segment can be put away.
@@ -414,7 +412,7 @@ impl Running {
         if !self.has_retirable() {
             return None;
         }
-        if self.lose_keeps() {
+        if matches!(self.retirable(), Some((_, true))) && self.gives_up_keeps() {
             tracing::warn!("the disk is full: segments are no longer kept for whoever copies them");
         }
         self.accounts.take_released()
@@ -507,7 +505,13 @@ impl Running {
             self.rotation.begin(self.accounts.oldest_number(), active);
         }
         let wanted_spares = self.wanted_spares();
-        let chore = if let Some(segment) = self.take_retirable() {
+        // Files that were put away serve again before others follow: there may be hundreds.
+        let fills_first = !self.is_beginning
+            && !self.spares.is_refused()
+            && self.spares.has_partial()
+            && self.spares.certain() < wanted_spares;
+        let retired = if fills_first { None } else { self.take_retirable() };
+        let chore = if let Some(segment) = retired {
             let is_held = self.volumes.release(segment.header.number, segment.end);
             let is_reusable = segment.usual_size && !is_held;
             let spare = if is_reusable { self.spares.adopt() } else { None };

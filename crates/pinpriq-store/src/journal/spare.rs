@@ -201,6 +201,11 @@ impl Spares {
         self.partial.remove(at)
     }
 
+    /// Whether a file is there that only has to be filled.
+    pub(crate) fn has_partial(&self) -> bool {
+        !self.partial.is_empty()
+    }
+
     /// Whether a step of preparing is due.
     pub(crate) fn has_chore(&self, wanted: usize, now: Timestamp) -> bool {
         !self.partial.is_empty() || self.retry_at(wanted).is_some_and(|at| at <= now)

@@ -54,10 +54,12 @@ pub struct Asked {
 /// What of a shard belongs to a cut. All of it is durable.
 pub struct ShardCut {
     /// Every commit up to this moment is in the segments, and no later one will have such a moment.
+    /// It is a millisecond before that of the answer.
     pub at: Timestamp,
-    /// The segments suffice for every moment from this one on. It is not after `at`.
+    /// The segments suffice for every moment from this one on. It may be a millisecond after `at`.
     pub since: Timestamp,
-    /// Oldest first. Their bytes from 0 to `bytes` do not change while this is kept.
+    /// Oldest first. Their bytes from 0 to `bytes` do not change while this is kept. The last
+    /// commits may be later than `at`.
     pub segments: Vec<SegmentEnd>,
     /// Keeps the segments.
     pub keep: Keep,
@@ -143,13 +145,15 @@ impl Tap {
         self.kept_from.load(Ordering::Relaxed)
     }
 
-    /// Gives up everything that is kept.
-    pub(crate) fn lose_keeps(&self) {
+    /// Gives up everything that is kept. Returns whether there was any.
+    pub(crate) fn lose_keeps(&self) -> bool {
         let mut state = self.state();
-        for kept in std::mem::take(&mut state.keeps).into_values() {
+        let keeps = std::mem::take(&mut state.keeps);
+        for kept in keeps.values() {
             kept.is_lost.store(true, Ordering::SeqCst);
         }
         self.note_kept(&state);
+        !keeps.is_empty()
     }
 
     /// Ends all waits and gives up everything that is kept: the journal has ended.
@@ -206,6 +210,14 @@ impl Keep {
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::SeqCst)
+    }
+
+    /// Ends it: the segments are of no use any more. It is lost then.
+    pub fn give_up(&self) {
+        self.is_lost.store(true, Ordering::SeqCst);
+        if self.tap.release(self.number) {
+            (self.tap.wake)();
+        }
     }
 }
 

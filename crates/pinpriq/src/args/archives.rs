@@ -6,13 +6,17 @@ use clap::{Args, Subcommand};
 
 use super::encryption::EncryptionArgs;
 use super::texts::after;
-use super::values::time_above_0;
 use crate::endpoint::{self, Endpoint};
 use crate::exit::Failure;
 use crate::moments::Moment;
+use crate::units::{brief, duration_ms};
 
 /// How many hexadecimal digits the name of a line has.
 const LINE_DIGITS: usize = 16;
+
+/// The shortest time that `prune` keeps. Nearly everything goes with less, and it cannot be brought
+/// back.
+const KEEP_MIN_MS: u64 = 3_600_000;
 
 /// What can be done with an archive.
 #[derive(Debug, Subcommand)]
@@ -105,8 +109,8 @@ pub(crate) struct PruneArgs {
     /// Where backups lie: a directory, or `s3://BUCKET/PREFIX`
     pub(crate) place: String,
 
-    /// How far back every moment is kept
-    #[arg(long, value_name = "TIME", value_parser = time_above_0)]
+    /// How far back every moment is kept, at least 1h
+    #[arg(long, value_name = "TIME", value_parser = keep)]
     #[arg(allow_hyphen_values = true)]
     pub(crate) archive_keep: u64,
 
@@ -161,6 +165,23 @@ impl DoorArgs {
     }
 }
 
+/// Reads how far back moments are kept. Elsewhere a number alone is one of milliseconds; who writes
+/// 7 here means days.
+fn keep(text: &str) -> Result<u64, String> {
+    let ms = duration_ms(text)?;
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(format!("`{text}` has no unit: give a time such as `7d` or `36h`"));
+    }
+    if ms < KEEP_MIN_MS {
+        let least = brief(KEEP_MIN_MS);
+        return Err(format!(
+            "`{text}` is too short, since nearly every backup would be removed: give at least \
+             `{least}`, such as `7d`"
+        ));
+    }
+    Ok(ms)
+}
+
 /// Reads the name of a line.
 fn line(text: &str) -> Result<u64, String> {
     let digits = text.len() == LINE_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -184,6 +205,26 @@ mod tests {
         match Cli::try_parse_from(words).map_err(|error| error.to_string())?.command {
             Command::Restore(arguments) => Ok(arguments),
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_kept_has_a_unit_and_is_an_hour_at_least() {
+        for (text, expected) in [("7d", 604_800_000), ("1h", 3_600_000), ("60m", 3_600_000)] {
+            assert_eq!(keep(text), Ok(expected), "{text}");
+        }
+        let table = [
+            ("7", "`7` has no unit: give a time such as `7d`"),
+            ("604800000", "has no unit"),
+            ("0", "has no unit"),
+            ("0s", "`0s` is too short"),
+            ("59m", "give at least `1h`"),
+            ("-7d", "negative"),
+            ("", "is not a time"),
+        ];
+        for (text, words) in table {
+            let refusal = keep(text).expect_err(text);
+            assert!(refusal.contains(words), "{refusal}");
         }
     }
 

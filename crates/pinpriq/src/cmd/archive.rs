@@ -20,6 +20,7 @@ use crate::logging::tell;
 use crate::moments;
 use crate::output::{escaped, print_text};
 use crate::progress::Progress;
+use crate::units::counted;
 
 /// How many objects are named in words. JSON names all of them.
 const NAMES_SHOWN: usize = 20;
@@ -59,20 +60,6 @@ fn with_code(kind: ErrorKind, sentence: String) -> Failure {
     }
 }
 
-/// A number with commas between thousands, for people.
-pub(super) fn with_commas(number: u64) -> String {
-    let digits = number.to_string();
-    let first = digits.len() % 3;
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && place % 3 == first {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Prints the lines.
 fn list(arguments: &ListArgs) -> Result<Exit, Failure> {
     let place = opened(&arguments.place)?;
@@ -110,12 +97,13 @@ fn lines_in_words(lines: &[LineSummary]) -> String {
 }
 
 fn line_as_json(line: &LineSummary) -> Json {
-    let moment = |at: Timestamp| Json::text(moments::shown(at));
     let parent = line.parent.as_ref().map_or(Json::Null, |parent| {
+        let [at, at_ms] = moments::members("at", "at_ms", Timestamp::from_ms(parent.at_ms));
         Json::Object(vec![
             ("line", Json::text(parent.line.to_string())),
             ("mark", Json::Number(parent.mark)),
-            ("at", moment(Timestamp::from_ms(parent.at_ms))),
+            at,
+            at_ms,
         ])
     });
     let by = match line.by {
@@ -124,16 +112,16 @@ fn line_as_json(line: &LineSummary) -> Json {
         Some(By::Serve) => Json::text("serve"),
     };
     let range = |range: &Range| {
-        Json::Object(vec![
-            ("from", moment(range.from)),
-            ("to", moment(range.to)),
-            ("backups", Json::Number(range.marks)),
-        ])
+        let [from, from_ms] = moments::members("from", "from_ms", range.from);
+        let [to, to_ms] = moments::members("to", "to_ms", range.to);
+        Json::Object(vec![from, from_ms, to, to_ms, ("backups", Json::Number(range.marks))])
     };
+    let [made, made_ms] = moments::members("made", "made_ms", line.made);
     Json::Object(vec![
         ("line", Json::text(line.line.to_string())),
         ("parent", parent),
-        ("made", moment(line.made)),
+        made,
+        made_ms,
         ("by", by),
         ("shards", Json::Number(line.shards as u64)),
         ("backups", Json::Number(line.marks)),
@@ -160,12 +148,12 @@ fn check(arguments: &ListArgs) -> Result<Exit, Failure> {
 
 fn verified_in_words(verified: &Verified) -> String {
     let Verified { marks, lines, objects, faults, .. } = verified;
-    let bytes = with_commas(verified.bytes);
     let mut text = format!(
-        "{} of {} in {} with {bytes} bytes\n",
+        "{} of {} in {} with {}\n",
         counted(*marks, "backup"),
         counted(*lines, "line"),
-        counted(*objects, "object")
+        counted(*objects, "object"),
+        counted(verified.bytes, "byte")
     );
     for Fault { name, what, marks, .. } in faults.iter().take(NAMES_SHOWN) {
         let name = escaped(name.as_bytes());
@@ -221,10 +209,10 @@ fn pruned_in_words(pruned: &Pruned, dry_run: bool) -> String {
     let removed = if dry_run { "would remove" } else { "removed" };
     let (marks, objects) = (pruned.marks.len() as u64, pruned.objects.len() as u64);
     let mut text = format!(
-        "{removed} {}, and {} with {} bytes\n",
+        "{removed} {}, and {} with {}\n",
         counted(marks, "backup"),
         counted(objects, "object"),
-        with_commas(pruned.bytes)
+        counted(pruned.bytes, "byte")
     );
     if !pruned.waiting.is_empty() {
         let waiting = counted(pruned.waiting.len() as u64, "object");
@@ -237,6 +225,7 @@ fn pruned_in_words(pruned: &Pruned, dry_run: bool) -> String {
 
 fn pruned_as_json(pruned: &Pruned, dry_run: bool) -> Json {
     let names = |names: &[String]| Json::list(names.iter().cloned(), Json::Text);
+    let [from, from_ms] = moments::members("from", "from_ms", pruned.from);
     Json::Object(vec![
         ("dry_run", Json::Bool(dry_run)),
         ("marks", Json::list(pruned.marks.iter().copied(), Json::Number)),
@@ -244,13 +233,9 @@ fn pruned_as_json(pruned: &Pruned, dry_run: bool) -> Json {
         ("bytes", Json::Number(pruned.bytes)),
         ("waiting", names(&pruned.waiting)),
         ("kept", Json::Number(pruned.kept_marks)),
-        ("from", Json::text(moments::shown(pruned.from))),
+        from,
+        from_ms,
     ])
-}
-
-/// A number of things.
-fn counted(number: u64, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -9,10 +9,12 @@ use pinpriq_archive::{ArchiveError, Catalogue, Choice, LineId, Order, Place, Unt
 use pinpriq_proto::time::Timestamp;
 use pinpriq_server::clock::SystemClock;
 use pinpriq_store::StoreError;
+use pinpriq_store::layout::shards_in;
 use pinpriq_store::restore::Wishes;
 
 use super::archive::{failure, opened};
 use super::check;
+use super::places::refuse_in_place;
 use super::salvage::options;
 use crate::args::archives::RestoreArgs;
 use crate::exit::{Exit, Failure};
@@ -21,6 +23,7 @@ use crate::logging::tell;
 use crate::moments::{self, Moment};
 use crate::output::print_text;
 use crate::progress::Progress;
+use crate::units::counted;
 
 /// What was restored, or would be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,9 +47,13 @@ struct Made {
 
 /// Writes the new directory and prints which moment it has.
 pub(crate) fn restore(arguments: &RestoreArgs) -> Result<Exit, Failure> {
+    refuse_in_place(&arguments.data, &arguments.place)?;
     refuse_unless_empty(&arguments.data)?;
     let place = opened(&arguments.place)?;
     let (choice, is_newest) = chosen(&*place, arguments).map_err(|error| failure(&error))?;
+    if let Some(sentence) = too_late(arguments.until, &choice) {
+        tell(sentence);
+    }
     let report = if arguments.dry_run {
         let plan = plan(&*place, &choice).map_err(|error| failure(&error))?;
         let (at, from, mark, shards) = (plan.at, plan.line, plan.mark, plan.shards);
@@ -68,14 +75,38 @@ pub(crate) fn restore(arguments: &RestoreArgs) -> Result<Exit, Failure> {
 /// Refuses a directory with something in it, in the same words as elsewhere, before the place is
 /// asked for anything.
 fn refuse_unless_empty(data: &Path) -> Result<(), Failure> {
-    let Ok(mut entries) = data.read_dir() else { return Ok(()) };
-    match entries.next() {
-        Some(Ok(entry)) => {
-            let file = entry.file_name().to_string_lossy().into_owned();
-            Err(check::failure(&data.display().to_string(), &StoreError::NotEmpty { file }))
-        }
-        _ => Ok(()),
+    let Some(file) = first_in(data) else { return Ok(()) };
+    if is_unfinished(data) {
+        return Err(Failure::unusable(format!(
+            "{} is what a restore has left that was broken off: remove it and restore again, or \
+             give another directory",
+            data.display()
+        )));
     }
+    Err(check::failure(&data.display().to_string(), &StoreError::NotEmpty { file }))
+}
+
+/// One of the names in a directory, if there is any.
+fn first_in(data: &Path) -> Option<String> {
+    let entry = data.read_dir().ok()?.next()?.ok()?;
+    Some(entry.file_name().to_string_lossy().into_owned())
+}
+
+/// Whether a tool was interrupted that wrote this directory.
+fn is_unfinished(data: &Path) -> bool {
+    matches!(shards_in(data), Err(StoreError::Unfinished))
+}
+
+/// Says that a moment was asked for which comes after the newest backup, if it does.
+fn too_late(asked: Moment, choice: &Choice) -> Option<String> {
+    let Moment::At(asked) = asked else { return None };
+    (choice.why == Why::Latest && asked > choice.until).then(|| {
+        format!(
+            "the newest backup is of {}, before the moment that was asked for, {}",
+            moments::shown(choice.until),
+            moments::shown(asked)
+        )
+    })
 }
 
 /// Finds the backup that has the moment, and whether that is the newest of its line.
@@ -107,7 +138,7 @@ fn written(
         progress.note(it.done, it.total);
     });
     drop(progress);
-    let restored = restored.map_err(|error| failure(&error))?;
+    let restored = restored.map_err(|error| broken_off(&error, data))?;
     if let Some(error) = &restored.unannounced {
         tell(format_args!(
             "the place was not told of the new directory ({error}): a backup of it there will be \
@@ -128,6 +159,20 @@ fn written(
     })
 }
 
+/// How a restore ends that has failed, perhaps after it began to write.
+fn broken_off(error: &ArchiveError, data: &Path) -> Failure {
+    let failure = failure(error);
+    // Some say themselves what is to be done with it.
+    if !is_unfinished(data) || failure.to_string().contains("remove the new directory") {
+        return failure;
+    }
+    // That is so of the place, and sounds as if it were of the directory too.
+    let sentence = failure.to_string().replace("; nothing was changed", "");
+    let sentence = sentence.trim_end_matches('.');
+    let data = data.display();
+    Failure::new(failure.code(), format!("{sentence}. {data} is unfinished and can be removed"))
+}
+
 /// The report for people.
 fn in_words(report: &Report, data: &Path) -> String {
     let Report { from, mark, shards, .. } = report;
@@ -136,7 +181,9 @@ fn in_words(report: &Report, data: &Path) -> String {
         None => format!("would restore {at} of line {from}, by mark {mark}\n"),
         Some(Made { line, tasks, queues }) => format!(
             "restored {at} of line {from}, by mark {mark}\n\
-             {data} is line {line}: {tasks} tasks, {queues} queues\n"
+             {data} is line {line}: {}, {}\n",
+            counted(tasks, "task"),
+            counted(queues, "queue")
         ),
     };
     if report.why == Why::BeforeGap {
@@ -156,10 +203,11 @@ fn as_json(report: &Report) -> Json {
         Why::BeforeGap => "before-gap",
     };
     let made = |member: fn(Made) -> Json| report.made.map_or(Json::Null, member);
+    let [at, at_ms] = moments::members("at", "at_ms", report.at);
     Json::Object(vec![
         ("dry_run", Json::Bool(report.made.is_none())),
-        ("at", Json::text(moments::shown(report.at))),
-        ("at_ms", Json::Number(report.at.ms())),
+        at,
+        at_ms,
         ("why", Json::text(why)),
         ("from", Json::text(report.from.to_string())),
         ("mark", Json::Number(report.mark)),
@@ -190,7 +238,7 @@ mod tests {
         let made = Some(Made { line: LineId(2), tasks: 5, queues: 1 });
         let report = Report { made, why: Why::BeforeGap, shards: 4, ..report };
         let text = in_words(&report, Path::new("d"));
-        let made = "d is line 0000000000000002: 5 tasks, 1 queues\n";
+        let made = "d is line 0000000000000002: 5 tasks, 1 queue\n";
         assert!(text.starts_with(&format!("restored {moment}{made}")), "{text}");
         assert!(text.contains("the last one before\n") && text.ends_with("--shards 4\n"), "{text}");
         let json: serde_json::Value = serde_json::from_str(&as_json(&report).to_string()).unwrap();

@@ -29,6 +29,9 @@ const BACKUPS_MAX: usize = 4;
 /// For how long a backup is kept after its last request.
 const KEPT: Span = Span::from_ms(60_000);
 
+/// How often it is looked whether a shard has given up its files.
+const LOOK: Span = Span::from_ms(1_000);
+
 /// How long all shards may take to tell how far they are. One that is slow has much to write.
 const CUT_WITHIN: Duration = Duration::from_secs(30);
 
@@ -138,7 +141,11 @@ impl Backups {
             kept.all.retain(|_, it| !it.is_lost());
         }
         if kept.all.len() + kept.beginning >= BACKUPS_MAX {
-            let sentence = format!("there are {BACKUPS_MAX} backups at once: wait, or end one");
+            let kept_s = KEPT.ms() / 1_000;
+            let sentence = format!(
+                "there are {BACKUPS_MAX} backups at once: wait, or end one. One whose command is \
+                 gone ends {kept_s} s after its last request"
+            );
             return Err(Problem::new("BUSY", sentence));
         }
         kept.beginning += 1;
@@ -168,16 +175,20 @@ impl Backups {
                 None => self.bell.notified().await,
                 Some(at) => tokio::select! {
                     () = self.bell.notified() => {}
-                    () = clock.until(at) => {}
+                    () = clock.until(at.min(clock.now().after(LOOK))) => {}
                 },
             }
         }
     }
 
-    /// Ends the backups whose time is over. Returns when that of the next one is.
+    /// Ends the backups whose time is over. Returns when that of the next one is. If a shard has
+    /// given up its files, the others do too: the disk is full.
     fn end_late(&self) -> Option<Timestamp> {
         let now = (self.tell)();
         let mut kept = self.kept();
+        for lost in kept.all.values().filter(|backup| backup.is_lost()) {
+            lost.cuts.iter().for_each(|cut| cut.keep.give_up());
+        }
         kept.all.retain(|_, backup| backup.ends_at() > now);
         kept.all.values().map(|backup| backup.ends_at()).min()
     }
@@ -317,7 +328,8 @@ fn no_segment() -> Problem {
 }
 
 fn lost() -> Problem {
-    let sentence = "the disk was full, and the files of this backup were given up: begin another";
+    let sentence = "the files of this backup were given up, since the disk was full or the \
+                    journal has ended: begin another";
     Problem::new("GONE", sentence)
 }
 

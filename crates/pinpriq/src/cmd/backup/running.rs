@@ -12,7 +12,9 @@ use pinpriq_archive::{CutInfo, SegmentEnd, Source, SourceError};
 use pinpriq_proto::time::Timestamp;
 use serde_json::Value;
 
+use super::ending::{Ending, in_time};
 use crate::cmd::pass;
+use crate::endpoint::Endpoint;
 use crate::exit::Failure;
 use crate::http::Http;
 use crate::moments::ms_of;
@@ -46,16 +48,21 @@ pub(super) struct Running {
     refusal: Option<String>,
     /// The thread that reminds the server, and what ends that.
     reminder: Option<(SyncSender<()>, JoinHandle<()>)>,
+    /// What ends the cut when a signal ends the command.
+    _ending: Ending,
 }
 
 impl Running {
     /// Asks the server for a cut of this moment.
-    pub(super) fn cut(mut http: Http) -> Result<Self, Failure> {
+    pub(super) fn cut(endpoint: Endpoint) -> Result<Self, Failure> {
+        let mut http = Http::to(endpoint.clone())?;
         let body = http.post(PATH, CUT_BYTES_MAX)?;
         let (id, cut) = described(&body).ok_or_else(unexpected)?;
-        let (http, path) = (Arc::new(Mutex::new(http)), format!("{PATH}/{id}"));
+        let path = format!("{PATH}/{id}");
+        let ending = Ending::on_signals(endpoint, path.clone())?;
+        let http = Arc::new(Mutex::new(http));
         let reminder = remind(http.clone(), &path, &cut);
-        Ok(Self { http, path, cut, refusal: None, reminder })
+        Ok(Self { http, path, cut, refusal: None, reminder, _ending: ending })
     }
 
     /// Why the server refused to go on, if it did.
@@ -110,8 +117,11 @@ impl Drop for Running {
             drop(ended);
             let _ = thread.join();
         }
-        // If this fails, the cut ends by itself a minute later.
-        let _ = locked(&self.http).delete(&self.path);
+        let (http, path) = (self.http.clone(), self.path.clone());
+        in_time(move || {
+            // If this fails, the cut ends by itself a minute later.
+            let _ = locked(&http).delete(&path);
+        });
     }
 }
 

@@ -59,7 +59,15 @@ fn a_moment_can_be_counted_back_and_the_future_is_the_newest() {
     server.stop();
     let back = format!("-{}", newest - early);
     assert_eq!(room.restore("back", &["--until", &back])["at_ms"], early);
-    let restored = room.restore("future", &["--until", "2999-01-01T00:00:00Z"]);
+    let output = room.restores("future", &["--json", "--until", "2999-01-01T00:00:00Z"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    let words = "before the moment that was asked for, 2999-01-01T00:00:00.000Z\n";
+    let told = &output.told;
+    assert!(
+        told.starts_with("pinpriq: the newest backup is of 20") && told.ends_with(words),
+        "{told}"
+    );
+    let restored: serde_json::Value = serde_json::from_str(&output.printed).unwrap();
     assert_eq!((&restored["why"], &restored["at_ms"]), (&"latest".into(), &newest.into()));
     for (name, payloads) in [("back", &["first"][..]), ("future", &["first", "second"])] {
         let server = room.serve(name);

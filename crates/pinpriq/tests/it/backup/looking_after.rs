@@ -1,5 +1,6 @@
 //! What a place holds: listed, verified and pruned.
 
+use pinpriq_archive::Mark;
 use serde_json::Value as Json;
 
 use super::Room;
@@ -98,28 +99,56 @@ fn a_damaged_mark_is_told_too() {
 
 #[test]
 fn old_backups_are_removed_and_the_newest_stays() {
-    let (room, [_, second]) = with_two();
+    let room = Room::new();
+    let mut server = room.serve("data");
+    let mut newest = Json::Null;
+    for payload in ["one", "two", "three"] {
+        server.put("jobs", payload);
+        newest = room.back_up(&mut server);
+    }
+    server.stop();
+    let pruned = room.archive("prune", &["--archive-keep", "1h"]);
+    assert!(pruned.printed.starts_with("removed 0 backups, "), "{pruned:?}");
+    // The second is needed for what was before the third.
+    for number in [1, 2] {
+        make_older(&room, number, 7_200_000);
+    }
     let before = room.place();
-    let pruned = room.archive("prune", &["--archive-keep", "1ms", "--dry-run"]);
+    let pruned = room.archive("prune", &["--archive-keep", "1h", "--dry-run"]);
     assert_eq!((pruned.code, pruned.told.as_str()), (0, ""), "{pruned:?}");
     assert!(pruned.printed.starts_with("would remove 1 backup, "), "{pruned:?}");
     assert!(room.place() == before, "a dry run has changed the place");
     let pruned = room.archive("prune", &["--archive-keep", "1d"]);
     assert!(pruned.printed.starts_with("removed 0 backups, "), "{pruned:?}");
 
-    let pruned = room.archive("prune", &["--archive-keep", "1ms", "--json"]);
+    let pruned = room.archive("prune", &["--archive-keep", "1h", "--json"]);
     assert_eq!((pruned.code, pruned.told.as_str()), (0, ""), "{pruned:?}");
     let told: Json = serde_json::from_str(&pruned.printed).unwrap();
     assert_eq!(told["marks"], Json::Array(vec![1.into()]));
-    assert_eq!((&told["kept"], told["objects"].as_array().map(Vec::len)), (&1.into(), Some(0)));
+    assert_eq!((&told["kept"], told["objects"].as_array().map(Vec::len)), (&2.into(), Some(0)));
+    assert!(told["from"].is_string() && told["from_ms"].is_u64(), "{told}");
     assert!(!room.path("place").join("marks/000000000/001").exists());
     // Of the segments, the second one needs all that the first one did.
     let after = room.place();
     let gone: Vec<&String> = before.keys().filter(|name| !after.contains_key(*name)).collect();
     assert_eq!(gone, ["marks/000000000/001"]);
     assert_eq!(room.archive("verify", &[]).code, 0);
-    assert_eq!(room.restore("new", &[])["at"], second["at"]);
+    assert_eq!(room.restore("new", &[])["at"], newest["at"]);
     let server = room.serve("new");
-    assert_eq!(server.payloads(), ["one", "two"]);
+    assert_eq!(server.payloads(), ["one", "two", "three"]);
     server.stop();
+}
+
+/// Writes a mark anew as if it had been made so much earlier.
+fn make_older(room: &Room, number: u64, ms: u64) {
+    let name = format!("marks/000000000/{number:03}");
+    let path = room.path("place").join(&name);
+    let mut mark = Mark::decode(&name, &files::read(&path)).unwrap();
+    mark.at_ms -= ms;
+    mark.since_ms = mark.since_ms.min(mark.at_ms);
+    for shard in &mut mark.shards {
+        shard.since_ms = shard.since_ms.min(mark.since_ms);
+    }
+    files::remove(&path);
+    files::write(&path, &mark.encode());
 }

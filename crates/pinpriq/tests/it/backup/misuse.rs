@@ -1,6 +1,8 @@
 //! What the commands refuse, with which exit code, and that nothing has changed then.
 
 use std::io::Write as _;
+use std::net::TcpListener;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 
 use super::{Ran, Room, Server, ran, run};
@@ -46,6 +48,12 @@ fn wrong_usage_is_exit_2() {
         vec!["restore", "place", "--data", &data, "--line", "xyz"],
         vec!["archive", "prune", "place"],
         vec!["archive", "prune", "place", "--archive-keep", "0"],
+        vec!["archive", "prune", "place", "--archive-keep", "7"],
+        vec!["archive", "prune", "place", "--archive-keep", "59m"],
+        vec!["restore", "place", "--data", "s3://bucket/prefix"],
+        vec!["restore", "place", "--data", &data, "--until", "1767323045"],
+        vec!["restore", "place", "--data", &data, "--until", "2026-01-02T03:04:05"],
+        vec!["backup", "place", "--address", "127.0.0.1"],
         vec!["backup", "place", "--address", "redis://127.0.0.1:1"],
         vec!["backup", "place", "--address", "http://ana:secret@127.0.0.1:1"],
     ] {
@@ -69,6 +77,70 @@ fn a_directory_that_is_not_empty_is_exit_2_and_stays_as_it_is() {
     // An empty one is as good as none.
     assert!(Command::new("mkdir").arg(room.path("empty")).status().unwrap().success());
     room.restore("empty", &[]);
+}
+
+#[test]
+fn a_place_in_a_data_directory_is_exit_2_and_so_is_data_in_a_place() {
+    let room = Room::new();
+    let mut server = room.serve_two("data");
+    server.put("jobs", "x");
+    for inside in ["data", "data/place", "data/shard-00/place"] {
+        refused(&server.backs_up(&room.text(inside), &[]), 2, "lies in the data directory");
+    }
+    room.back_up(&mut server);
+    server.stop();
+    let before = room.place();
+    for inside in ["place/new", "place/marks/new"] {
+        refused(&room.restores(inside, &[]), 2, "give a directory outside");
+    }
+    assert!(room.place() == before, "the place was changed");
+}
+
+#[test]
+fn a_restore_that_is_broken_off_says_what_it_leaves() {
+    let room = Room::new();
+    let mut server = room.serve("data");
+    server.put("jobs", "x");
+    room.back_up(&mut server);
+    server.stop();
+    let place = room.place();
+    let name = place.keys().find(|name| name.contains("/parts/")).unwrap();
+    files::flip(&room.path("place").join(name), place[name].len() - 1);
+    let output = room.restores("new", &[]);
+    let words = format!("{} is unfinished and can be removed\n", room.text("new"));
+    refused(&output, 3, &words);
+    assert!(!output.told.contains("nothing was changed"), "{output:?}");
+    refused(&room.restores("new", &[]), 2, "is what a restore has left that was broken off");
+}
+
+#[test]
+fn a_backup_that_a_signal_ends_is_ended_in_the_server() {
+    let room = Room::new();
+    let mut server = room.serve("data");
+    server.put("jobs", "x");
+    // A store that never answers, so that the backup goes on.
+    let store = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", store.local_addr().unwrap());
+    // Four are the most at once.
+    for signal in ["-TERM", "-INT", "-TERM", "-INT"] {
+        let mut command = pinpriq(&["backup", "s3://bucket/prefix"]);
+        command.env("PINPRIQ_HTTP_ADDRESS", server.serving.door("http"));
+        command.env("AWS_ENDPOINT", &endpoint).env("AWS_ALLOW_HTTP", "true");
+        command.env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "secret");
+        for proxy in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+            command.env_remove(proxy);
+        }
+        let child = command.spawn().unwrap();
+        let asked = store.accept().unwrap();
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        let number = if signal == "-TERM" { 15 } else { 2 };
+        assert_eq!(output.status.signal(), Some(number), "{output:?}");
+        drop(asked);
+    }
+    room.back_up(&mut server);
+    server.stop();
 }
 
 #[test]

@@ -93,7 +93,7 @@ async fn a_backup_is_of_one_moment() {
     shards.advance(500);
     let backup = shards.begin().await.unwrap();
     // That of the shard that was asked first.
-    assert_eq!(backup.at, START.after(Span::from_ms(500)));
+    assert_eq!(backup.at, START.after(Span::from_ms(499)));
     assert_eq!(backup.shards().count(), 3);
     for (shard, segments) in backup.shards().enumerate() {
         let [first] = *segments else { panic!("{segments:?}") };
