@@ -293,6 +293,9 @@ fn cut_of_all(taps: &[Arc<Tap>]) -> Option<(Timestamp, Vec<ShardCut>)> {
         if let Some(at) = ShardCut::common_moment(&cuts) {
             return Some((at, cuts));
         }
+        if passed() >= CUT_WITHIN {
+            return None;
+        }
         drop(former.replace(cuts));
     }
 }
