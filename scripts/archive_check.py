@@ -612,7 +612,7 @@ class Trial:
         run(*restore, "--line", "0123456789abcdef", status=4)
         run(*restore, "--until", "soon", status=2)
         run(*restore, "--until", "-10d", status=4)
-        run(*restore, "--until", "1000", status=4)
+        run(*restore, "--until", "1000000000000", status=4)
         expect(not data.exists(), "a restore that was refused has made a directory")
         [said] = self.runner.json(*restore, "--dry-run", "--until", "2200-01-01T00:00:00Z")
         expect(said["dry_run"] and not data.exists(), "a dry run has made a directory")
