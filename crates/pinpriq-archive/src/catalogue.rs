@@ -140,15 +140,31 @@ impl<'a> Catalogue<'a> {
         &mut self,
         is_wanted: &mut dyn FnMut(&Mark) -> bool,
     ) -> Result<Option<Mark>, ArchiveError> {
-        let mut found = Ok(None);
+        let mut found = None;
+        self.each_sound(&mut |mark| {
+            if !is_wanted(&mark) {
+                return ControlFlow::Continue(());
+            }
+            found = Some(mark);
+            ControlFlow::Break(())
+        })?;
+        Ok(found)
+    }
+
+    /// Passes on every mark, newest first, until `each` has enough. Refuses one that is damaged.
+    pub(crate) fn each_sound(
+        &mut self,
+        each: &mut dyn FnMut(Mark) -> ControlFlow<()>,
+    ) -> Result<(), ArchiveError> {
+        let mut damage = None;
         self.each(&mut |_, mark| match mark {
-            Ok(mark) if !is_wanted(&mark) => ControlFlow::Continue(()),
-            other => {
-                found = other.map(Some);
+            Ok(mark) => each(mark),
+            Err(error) => {
+                damage = Some(error);
                 ControlFlow::Break(())
             }
         })?;
-        found
+        damage.map_or(Ok(()), Err)
     }
 
     /// Passes on every mark, newest first, until `each` has enough. One that is damaged is passed

@@ -174,15 +174,7 @@ impl ArchiveError {
 const fn kind_of_store(error: &StoreError) -> ErrorKind {
     match error {
         StoreError::NotEmpty { .. } => ErrorKind::Unusable,
-        StoreError::Corrupt { .. }
-        | StoreError::Locked { .. }
-        | StoreError::NewerFormat { .. }
-        | StoreError::NewerRecord { .. }
-        | StoreError::NotAJournal
-        | StoreError::ShardsDiffer { .. }
-        | StoreError::Unfinished
-        | StoreError::WrongKind { .. }
-        | StoreError::Mixed { .. } => ErrorKind::Damaged,
+        other if other.is_of_directory() => ErrorKind::Damaged,
         _ => ErrorKind::Failed,
     }
 }

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use pinpriq_store::layout::shard_name;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Below this are the marks.
@@ -90,17 +91,17 @@ pub(crate) fn line(line: LineId) -> String {
 
 /// Below this are the whole segments of a shard.
 pub(crate) fn shard(line: LineId, shard: usize) -> String {
-    format!("{line}/shard-{shard:02}")
+    format!("{line}/{}", shard_name(shard))
 }
 
 /// Below this is a segment.
 pub(crate) fn segment(line: LineId, shard: usize, segment: SegmentId) -> String {
-    format!("{line}/shard-{shard:02}/{segment}")
+    format!("{}/{segment}", self::shard(line, shard))
 }
 
 /// A whole segment.
 pub(crate) fn whole(line: LineId, shard: usize, segment: SegmentId) -> String {
-    format!("{line}/shard-{shard:02}/{segment}/{WHOLE}")
+    format!("{}/{WHOLE}", self::segment(line, shard, segment))
 }
 
 /// Below this are the blocks of parts of a line.

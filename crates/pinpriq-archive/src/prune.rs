@@ -122,19 +122,13 @@ fn remove(
     mut needed: Needed,
 ) -> Result<Pruned, ArchiveError> {
     let newest = marks.first().map_or(0, |mark| mark.number);
-    let mut damage = None;
-    Catalogue::look(place)?.each(&mut |number, mark| match mark {
-        _ if number <= newest => ControlFlow::Break(()),
-        Ok(mark) => {
-            needed.add(&mark);
-            ControlFlow::Continue(())
+    Catalogue::look(place)?.each_sound(&mut |mark| {
+        if mark.number <= newest {
+            return ControlFlow::Break(());
         }
-        Err(error) => {
-            damage = Some(error);
-            ControlFlow::Break(())
-        }
+        needed.add(&mark);
+        ControlFlow::Continue(())
     })?;
-    damage.map_or(Ok(()), Err)?;
     (pruned.objects, pruned.bytes) = (Vec::new(), 0);
     for loose in removable.iter().filter(|loose| !needed.has(loose)) {
         place.remove(&loose.name)?;
@@ -146,18 +140,12 @@ fn remove(
 
 /// Reads every mark, newest first.
 fn read_marks(place: &dyn Place) -> Result<Vec<Mark>, ArchiveError> {
-    let (mut marks, mut damage) = (Vec::new(), None);
-    Catalogue::read(place)?.each(&mut |_, mark| match mark {
-        Ok(mark) => {
-            marks.push(mark);
-            ControlFlow::Continue(())
-        }
-        Err(error) => {
-            damage = Some(error);
-            ControlFlow::Break(())
-        }
+    let mut marks = Vec::new();
+    Catalogue::read(place)?.each_sound(&mut |mark| {
+        marks.push(mark);
+        ControlFlow::Continue(())
     })?;
-    damage.map_or(Ok(marks), Err)
+    Ok(marks)
 }
 
 /// The earliest moment of the marks that are kept.

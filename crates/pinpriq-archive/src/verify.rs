@@ -260,15 +260,15 @@ impl Check<'_> {
             let key = (line, shard, part.segment());
             self.parts.get(&((key, beginning(part)), part.bytes))
         });
-        let mut before: Option<Link> = None;
+        let mut before: Option<&RawWalk> = None;
         let mut oldest = None;
         for walk in whole.chain(parts) {
             // What is missing is a fault of its own.
             let walk = walk?;
-            if let Some(gap) = before.and_then(|before| before.gap(&walk.header)) {
-                return Some(gap);
+            if let Some(before) = before.filter(|before| !before.goes_on_with(&walk.header)) {
+                return Some(gap(before, &walk.header));
             }
-            before = Some(Link::after(walk));
+            before = Some(walk);
             oldest = walk.last.map(|last| last.oldest).or(oldest);
         }
         let needed = oldest.filter(|oldest| *oldest < needs.first())?;
@@ -296,31 +296,17 @@ impl Check<'_> {
     }
 }
 
-/// Where a segment ends, and the next one has to go on.
-#[derive(Clone, Copy)]
-struct Link {
-    end: u64,
-    next_lsn: u64,
-}
-
-impl Link {
-    fn after(walk: &RawWalk) -> Self {
-        let next_lsn = walk.last.map_or(walk.header.first_lsn, |last| last.lsn + 1);
-        Self { end: walk.end as u64, next_lsn }
-    }
-
-    /// Says how a segment does not go on here, if it does not.
-    fn gap(&self, header: &RawHeader) -> Option<String> {
-        let Self { end, next_lsn } = *self;
-        let goes_on = (header.previous_end, header.first_lsn) == (end, next_lsn);
-        (!goes_on).then(|| {
-            format!(
-                "segment {} goes on after offset {} with commit {}, and the one before it ends at \
-                 {end} before commit {next_lsn}",
-                header.number, header.previous_end, header.first_lsn
-            )
-        })
-    }
+/// Says how a segment does not go on where the one before it ends.
+fn gap(before: &RawWalk, header: &RawHeader) -> String {
+    format!(
+        "segment {} goes on after offset {} with commit {}, and the one before it ends at {} \
+         before commit {}",
+        header.number,
+        header.previous_end,
+        header.first_lsn,
+        before.end,
+        before.next_lsn()
+    )
 }
 
 /// The object that a part begins in.

@@ -133,7 +133,7 @@ pub enum AfterRestore {
 
 /// Returns what the first start of this data directory has to do, if it was restored and has not
 /// served since. Changes nothing.
-pub fn take_restored(data: &Path) -> Result<Option<AfterRestore>, StoreError> {
+pub fn read_restored(data: &Path) -> Result<Option<AfterRestore>, StoreError> {
     let Some(disk) = open_if_there(data)? else { return Ok(None) };
     match read_text(&disk, RESTORED_NAME)? {
         None => Ok(None),

@@ -22,7 +22,7 @@ use crate::journal::{
 };
 use crate::layout::{
     AfterRestore, JournalAt, begin, create, existing_journals, finish, open_if_there,
-    refuse_unless_empty, take_restored, write_restored,
+    read_restored, refuse_unless_empty, write_restored,
 };
 use crate::real_disk::RealDisk;
 use crate::shards::{SHARDS_MAX, fresh_number};
@@ -75,7 +75,7 @@ pub fn reshard(
 ) -> Result<Vec<ReshardReport>, DirectoryError> {
     assert!((1..=SHARDS_MAX).contains(&shards), "{shards} shards");
     refuse_used(new)?;
-    let restored = take_restored(data).map_err(about(data))?;
+    let restored = read_restored(data).map_err(about(data))?;
     let Held { contents, guards } = read_directory(data)?;
     let (from, to) = (Division::of_server(contents.len()), Division::of_server(shards));
     let contents = distribute(contents, from, to).map_err(about(data))?;
@@ -154,7 +154,7 @@ pub fn salvage_alone(
     options: JournalOptions,
 ) -> Result<SalvageReport, DirectoryError> {
     refuse_unless_empty(new).map_err(about(new))?;
-    let restored = take_restored(data).map_err(about(data))?;
+    let restored = read_restored(data).map_err(about(data))?;
     let found = open_if_there(data).map_err(about(data))?;
     let disk = found.ok_or(StoreError::NotAJournal).map_err(about(data))?;
     let salvaged = Salvaged::read(&disk).map_err(about(data))?;
@@ -184,7 +184,7 @@ pub fn salvage_shards(
         return Err(about(data)(StoreError::OutOfOrder { call: "salvage_shards" }));
     }
     refuse_unless_empty(new).map_err(about(new))?;
-    let restored = take_restored(data).map_err(about(data))?;
+    let restored = read_restored(data).map_err(about(data))?;
     let mut guards = Vec::new();
     let mut places: Vec<Option<Source>> = sources.iter().map(|_| None).collect();
     let mut passed_over = Vec::new();

@@ -205,17 +205,14 @@ impl Shard {
             );
             return Err(StoreError::Mixed { what });
         };
-        let next_lsn = before.last.map_or(0, |last| last.lsn + 1);
-        let follows = header.number == before.header.number + 1
-            && header.previous_end == before.end as u64
-            && header.first_lsn == next_lsn;
-        if follows {
+        if header.number == before.header.number + 1 && before.goes_on_with(header) {
             return Ok(());
         }
         let what = format!(
-            "it does not follow {}, which ends at offset {} before commit {next_lsn}",
+            "it does not follow {}, which ends at offset {} before commit {}",
             segment_name(before.header.number),
-            before.end
+            before.end,
+            before.next_lsn()
         );
         Err(StoreError::damage(name, 0, what))
     }

@@ -259,7 +259,7 @@ pub trait Store: Reclaims {
     }
 
     /// Notes the cuts that other threads ask for: all that was appended so far belongs to them, and
-    /// every later batch gets a later moment than theirs, which is `now` or soon after. They are
+    /// every later batch gets a later moment than theirs, the millisecond before `now`. They are
     /// handed out once all that belongs to them is durable. Only a store that others can copy is
     /// ever asked: see [`Journal::tapped_by`](crate::Journal::tapped_by).
     fn note_cuts(&mut self, _now: Timestamp) -> Result<(), StoreError> {
@@ -570,6 +570,23 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether it says what a data directory is, rather than what happened while it was used.
+    #[must_use]
+    pub const fn is_of_directory(&self) -> bool {
+        matches!(
+            self,
+            Self::Corrupt { .. }
+                | Self::Locked { .. }
+                | Self::NewerFormat { .. }
+                | Self::NewerRecord { .. }
+                | Self::NotAJournal
+                | Self::ShardsDiffer { .. }
+                | Self::Unfinished
+                | Self::WrongKind { .. }
+                | Self::Mixed { .. }
+        )
+    }
+
     /// Wraps an error of the operating system. Distinguishes a lack of room, a lack of file
     /// descriptors and an entry of the wrong kind.
     #[must_use]

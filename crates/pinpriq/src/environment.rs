@@ -32,6 +32,26 @@ pub(crate) const USER: &str = "PINPRIQ_USER";
 pub(crate) const PASSWORD: &str = "PINPRIQ_PASSWORD";
 pub(crate) const TOKEN: &str = "PINPRIQ_TOKEN";
 
+/// Who we are.
+pub(crate) struct Credentials {
+    /// The user.
+    pub(crate) user: String,
+    /// Its password, or a token.
+    pub(crate) secret: String,
+    /// The variable that has the secret: [`PASSWORD`] or [`TOKEN`].
+    pub(crate) variable: &'static str,
+}
+
+/// Returns who we are, if the environment says so. Secrets are no arguments, since other programs
+/// of the machine can read those.
+pub(crate) fn credentials() -> Option<Credentials> {
+    let value = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let known = |variable| Some((value(variable)?, variable));
+    let (secret, variable) = known(TOKEN).or_else(|| known(PASSWORD))?;
+    let user = value(USER).unwrap_or_else(|| "default".to_owned());
+    Some(Credentials { user, secret, variable })
+}
+
 /// What Kubernetes sets in every container beside a service called pinpriq.
 const OF_SERVICES: [&str; 2] = ["PINPRIQ_PORT", "PINPRIQ_SERVICE_"];
 

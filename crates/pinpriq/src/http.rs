@@ -26,7 +26,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_rustls::TlsConnector;
 
 use crate::endpoint::{self, Endpoint, ServerAddress};
-use crate::environment::{PASSWORD, TOKEN, USER};
+use crate::environment::{Credentials, TOKEN, credentials};
 use crate::exit::Failure;
 use crate::resp::{Trouble, with_way_in};
 
@@ -189,21 +189,17 @@ impl Http {
     }
 }
 
-/// Returns who we are, if the environment says so. Secrets are no arguments, since other programs
-/// of the machine can read those.
+/// Returns the header that says who we are, if the environment does.
 fn authorization() -> Result<Option<HeaderValue>, Failure> {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let (name, text) = match (variable(TOKEN), variable(PASSWORD)) {
-        (Some(token), _) => (TOKEN, format!("Bearer {token}")),
-        (None, Some(password)) => {
-            let user = variable(USER).unwrap_or_else(|| "default".to_owned());
-            (PASSWORD, format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))))
-        }
-        (None, None) => return Ok(None),
+    let Some(Credentials { user, secret, variable }) = credentials() else { return Ok(None) };
+    let text = if variable == TOKEN {
+        format!("Bearer {secret}")
+    } else {
+        format!("Basic {}", STANDARD.encode(format!("{user}:{secret}")))
     };
     let value = HeaderValue::from_str(&text);
     let mut value = value.map_err(|_| {
-        Failure::unusable(format!("{name} has characters that cannot be sent over HTTP"))
+        Failure::unusable(format!("{variable} has characters that cannot be sent over HTTP"))
     })?;
     value.set_sensitive(true);
     Ok(Some(value))

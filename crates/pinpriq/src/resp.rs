@@ -10,7 +10,7 @@ use pinpriq_client::blocking::{Lost, Resp};
 use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::endpoint::{self, Endpoint};
-use crate::environment::{PASSWORD, TOKEN, USER};
+use crate::environment::{Credentials, PASSWORD, TOKEN, USER, credentials};
 use crate::exit::Failure;
 use crate::machine;
 
@@ -36,21 +36,15 @@ pub(crate) enum Trouble {
     Refused(String),
 }
 
-/// Returns the user and the password or token that the environment says. Secrets are no arguments,
-/// since other programs of the machine can read those.
-pub(crate) fn credentials() -> Option<(String, String)> {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let secret = variable(TOKEN).or_else(|| variable(PASSWORD))?;
-    Some((variable(USER).unwrap_or_else(|| "default".to_owned()), secret))
-}
-
 /// Returns the first command, which signs in if the environment says as whom. The connection gets
 /// the name of the machine and the number of the process, so that the list of leases shows who
 /// holds them.
 fn greeting() -> Words {
     let words = match credentials() {
         None => Words::new("HELLO 3"),
-        Some((user, secret)) => Words::new("HELLO 3 AUTH").bytes(user).bytes(secret),
+        Some(Credentials { user, secret, .. }) => {
+            Words::new("HELLO 3 AUTH").bytes(user).bytes(secret)
+        }
     };
     words.bytes("SETNAME").bytes(format!("{}-{}", machine::name(), std::process::id()))
 }

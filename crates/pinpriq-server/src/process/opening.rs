@@ -11,7 +11,7 @@ use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::durable::{Durable, Loading};
 use pinpriq_store::journal::{Expected, LoadProgress, Tap};
 use pinpriq_store::layout::{
-    AfterRestore, JournalAt, give_number, remove_restored, shard_directories, take_restored,
+    AfterRestore, JournalAt, give_number, read_restored, remove_restored, shard_directories,
 };
 use pinpriq_store::shards::first_number;
 use pinpriq_store::{
@@ -190,7 +190,7 @@ impl Journals {
         let journals = shard_directories(&data, shards, random());
         let failed = |source| ServeError::Store { data: data.clone(), source };
         let all = journals.map_err(failed)?;
-        let after = take_restored(&data).map_err(failed)?;
+        let after = read_restored(&data).map_err(failed)?;
         let skips_slots = after == Some(AfterRestore::SkipSlots);
         Ok(Self { all, data, keeps: true, skips_slots })
     }

@@ -39,7 +39,7 @@ mod writer;
 pub(crate) use fresh::write;
 pub(crate) use head::read_head;
 pub(crate) use reader::take_inventory;
-pub(crate) use segment::{COUNT_MAX, segment_name};
+pub(crate) use segment::COUNT_MAX;
 pub(crate) use survey::shard_of_journal;
 pub(crate) use writer::{remove_if_there, sync_dir};
 
@@ -52,6 +52,6 @@ pub use options::{JournalOptions, Level, Stopwatch, lock};
 pub use progress::LoadProgress;
 pub(crate) use salvage::Salvaged;
 pub use salvage::{Misfit, SalvageReport, UnfitTask, salvage};
-pub use segment::{FORMAT_VERSION, Identity};
+pub use segment::{FORMAT_VERSION, Identity, segment_name};
 pub use survey::{Damage, LsnRange, SegmentReport};
 pub use tap::{Asked, Keep, SegmentEnd, ShardCut, Tap};

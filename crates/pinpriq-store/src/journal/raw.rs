@@ -61,6 +61,20 @@ pub struct RawWalk {
     pub is_cut: bool,
 }
 
+impl RawWalk {
+    /// The number of the commit that would be next.
+    #[must_use]
+    pub fn next_lsn(&self) -> u64 {
+        self.last.map_or(self.header.first_lsn, |last| last.lsn + 1)
+    }
+
+    /// Whether the log goes on with the segment that has this header.
+    #[must_use]
+    pub fn goes_on_with(&self, next: &RawHeader) -> bool {
+        (next.previous_end, next.first_lsn) == (self.end as u64, self.next_lsn())
+    }
+}
+
 impl RawHeader {
     fn of(header: &SegmentHeader) -> Self {
         Self {

@@ -100,7 +100,9 @@ pub(crate) enum FileKind {
     Foreign,
 }
 
-pub(crate) fn segment_name(number: u32) -> String {
+/// The name of the file of a segment.
+#[must_use]
+pub fn segment_name(number: u32) -> String {
     format!("segment-{number:010}.log")
 }
 

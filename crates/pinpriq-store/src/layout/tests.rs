@@ -192,24 +192,24 @@ fn what_the_first_start_has_to_do_stands_in_a_file_until_it_is_done() {
     let root = tempfile::tempdir().unwrap();
     for shards in [1, 2] {
         let data = root.path().join(format!("data-{shards}"));
-        assert_eq!(take_restored(&data).unwrap(), None);
+        assert_eq!(read_restored(&data).unwrap(), None);
         let directories = begin(&data, shards).unwrap();
         begin_journals(&directories);
         write_restored(&data, None).unwrap();
-        assert_eq!(take_restored(&data).unwrap(), None);
+        assert_eq!(read_restored(&data).unwrap(), None);
         write_restored(&data, Some(AfterRestore::SkipSlots)).unwrap();
         finish(&data, shards).unwrap();
         for _ in 0..2 {
-            assert_eq!(take_restored(&data).unwrap(), Some(AfterRestore::SkipSlots));
+            assert_eq!(read_restored(&data).unwrap(), Some(AfterRestore::SkipSlots));
             assert_eq!(shard_directories(&data, shards).unwrap(), directories);
         }
         put(&data, RESTORED_NAME, "make coffee\n");
-        let refused = take_restored(&data).unwrap_err().to_string();
+        let refused = read_restored(&data).unwrap_err().to_string();
         let expected = "the file restored holds \"make coffee\", which this server does not know";
         assert!(refused.starts_with(expected), "{refused}");
         for _ in 0..2 {
             remove_restored(&data).unwrap();
-            assert_eq!(take_restored(&data).unwrap(), None);
+            assert_eq!(read_restored(&data).unwrap(), None);
             assert_eq!(shard_directories(&data, shards).unwrap(), directories);
         }
         assert!(names(&data).iter().all(|name| !name.starts_with("restored")), "shards {shards}");

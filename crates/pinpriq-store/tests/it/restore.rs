@@ -12,7 +12,7 @@ use pinpriq_proto::settings::{Paused, Settings};
 use pinpriq_proto::task::Bytes;
 use pinpriq_proto::time::Timestamp;
 use pinpriq_store::journal::{Identity, check, raw};
-use pinpriq_store::layout::{AfterRestore, remove_restored, shards_in, take_restored};
+use pinpriq_store::layout::{AfterRestore, read_restored, remove_restored, shards_in};
 use pinpriq_store::reshard::{DirectoryError, ReshardReport, reshard, salvage_alone};
 use pinpriq_store::restore::{Restoring, Wishes};
 use pinpriq_store::shards::first_number;
@@ -186,7 +186,7 @@ fn everything_can_be_paused_and_nothing_else_changes() {
         let wishes = Wishes { paused, skips_slots: false };
         let reports = restore(&data, &segments, None, wishes).unwrap();
         assert_eq!(shards_in(&data).unwrap(), Some(2));
-        assert_eq!(take_restored(&data).unwrap(), None);
+        assert_eq!(read_restored(&data).unwrap(), None);
         for (shard, (header, found)) in read_all(&data).into_iter().enumerate() {
             assert_eq!(header, start_of(shard));
             check_report(&reports[shard], &folds[shard]);
@@ -345,9 +345,9 @@ fn what_the_first_start_has_to_skip_stays_known_until_then() {
     reshard(&data, &moved, 2, options(4)).unwrap();
     salvage_alone(&data, &saved, options(4)).unwrap();
     for data in [data, moved, saved] {
-        assert_eq!(take_restored(&data).unwrap(), Some(AfterRestore::SkipSlots));
+        assert_eq!(read_restored(&data).unwrap(), Some(AfterRestore::SkipSlots));
         remove_restored(&data).unwrap();
-        assert_eq!(take_restored(&data).unwrap(), None);
+        assert_eq!(read_restored(&data).unwrap(), None);
     }
 }
 

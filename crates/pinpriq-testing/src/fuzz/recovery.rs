@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use crate::faulty_disk::FaultyDisk;
 use pinpriq_store::codec::{Names, decode, decode_key, encode};
+use pinpriq_store::journal::segment_name;
 use pinpriq_store::{Disk, Journal, JournalOptions, Level, Runner, StoreError};
 
 use crate::fuzz::feed::Feed;
@@ -59,10 +60,6 @@ fn options(salt_seed: u64) -> JournalOptions {
 fn journal(disk: &FaultyDisk) -> Result<Box<Journal>, StoreError> {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     Journal::open(disk, options(7), Runner::Inline).map(Box::new)
-}
-
-fn segment_name(number: u32) -> String {
-    format!("segment-{number:010}.log")
 }
 
 /// Returns up to three segments, as they are in the input.

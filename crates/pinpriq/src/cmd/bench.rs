@@ -11,10 +11,10 @@ use pinpriq_tls::Peer;
 
 use crate::args::bench::{BenchArgs, Door, Workload};
 use crate::endpoint::{self, Endpoint, ServerAddress};
+use crate::environment::{Credentials, credentials};
 use crate::exit::{Exit, Failure};
 use crate::output::print_text;
 use crate::progress::Progress;
-use crate::resp::credentials;
 
 use self::report::Report;
 use self::usage::ProcessUsage;
@@ -50,14 +50,16 @@ pub(crate) fn bench(arguments: &BenchArgs) -> Result<Exit, Failure> {
                 (0..members(arguments)).map(|number| member(arguments, number)).collect();
             let priorities = arguments.priorities;
             let mut dialect = Resp::with_members(&names, &payload, priorities, &members);
-            if let Some((user, secret)) = credentials() {
+            if let Some(Credentials { user, secret, .. }) = credentials() {
                 dialect = dialect.signing_in(&user, &secret);
             }
             measure(arguments, &plan, &mut dialect)?
         }
         Door::Http => {
             let mut dialect = match credentials() {
-                Some((user, secret)) => Http::signing_in(&names, &payload, &user, &secret),
+                Some(Credentials { user, secret, .. }) => {
+                    Http::signing_in(&names, &payload, &user, &secret)
+                }
                 None => Http::new(&names, &payload),
             };
             measure(arguments, &plan, &mut dialect)?

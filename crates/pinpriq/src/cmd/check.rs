@@ -47,16 +47,8 @@ pub(super) fn open(directory: &Path) -> Result<RealDisk, Failure> {
 pub(super) fn failure(dir: &str, error: &StoreError) -> Failure {
     let sentence = format!("{dir}: {error}");
     match error {
-        StoreError::Corrupt { .. }
-        | StoreError::Locked { .. }
-        | StoreError::NewerFormat { .. }
-        | StoreError::NewerRecord { .. }
-        | StoreError::NotAJournal
-        | StoreError::ShardsDiffer { .. }
-        | StoreError::Unfinished
-        | StoreError::WrongKind { .. }
-        | StoreError::Mixed { .. } => Failure::of_directory(sentence),
         StoreError::NotEmpty { .. } => Failure::unusable(sentence),
+        other if other.is_of_directory() => Failure::of_directory(sentence),
         _ => Failure::on_the_way(sentence),
     }
 }

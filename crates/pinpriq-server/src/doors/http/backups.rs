@@ -15,7 +15,7 @@ use std::{fmt, io};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::RealDisk;
 use pinpriq_store::disk::{Disk, DiskFile, OpenMode, read_full_at};
-use pinpriq_store::journal::{Asked, SegmentEnd, ShardCut, Tap};
+use pinpriq_store::journal::{Asked, SegmentEnd, ShardCut, Tap, segment_name};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::problem::Problem;
@@ -298,11 +298,6 @@ fn cut_of_all(taps: &[Arc<Tap>]) -> Option<(Timestamp, Vec<ShardCut>)> {
         }
         drop(former.replace(cuts));
     }
-}
-
-/// The name of the file of a segment.
-fn segment_name(number: u32) -> String {
-    format!("segment-{number:010}.log")
 }
 
 /// Opens a file of a journal for reading. Blocks.
