@@ -1,9 +1,10 @@
-"""Holds backups against what servers had: `archive_check.py PROGRAM WORK`, with an empty directory.
+"""Holds archives against what servers had: `archive_check.py PROGRAM WORK`. WORK is empty.
 
 Three servers at a time, of one and of two shards, are backed up under load: into moto's S3 behind a
 proxy that makes trouble, and into a directory. Moments are restored into new directories, on which
 servers are started, and each must have what the first one had at that moment. Races, kills and
-damage are brought about. Called by scripts/archive-check.
+damage are brought about. Called by scripts/archive-check. Meanwhile three others archive by
+themselves: see archive_serving.py.
 
 Numbers go one after the other into a queue, then into a second one, which is in another shard if
 there are two, then into a third one, of which the oldest are popped. So a cut has numbers without a
@@ -12,195 +13,30 @@ gap, and of no queue more than of the one before. When each was put, the server 
 
 import collections
 import concurrent.futures
-import datetime
 import json
 import os
-import pathlib
 import random
-import re
 import shutil
 import signal
-import socket
-import subprocess
 import sys
 import threading
 import time
 import traceback
 
+from archive_serving import Archiving
 from archive_store import (
     BUCKET, KEY, SECRET, TROUBLES, Bucket, Failure, Folder, Proxy, begin_store, ending, expect,
 )
+from archive_trial import (
+    PATIENCE, SHARD_IDS, SLACK_MS, WORK, Ended, Server, Trial, go_on, moment, now_ms,
+)
 
-PROGRAM, WORK = sys.argv[1], pathlib.Path(sys.argv[2])
-
-# How long anything may take before it counts as missing, in seconds.
-PATIENCE = 60
 # How long a backup may try while the store is away, in seconds.
 AWAY_MOST = 30
-# A commit may be a little later than what it commits, in milliseconds.
-SLACK_MS = 200
 # More than one segment of 32 MiB in each shard.
 BALLAST, BALLAST_BYTES = 50, 700 << 10
-# How a shard and a number are one id, and how far the numbers of a restored server are ahead.
-SHARD_IDS, AHEAD = 1 << 46, 1 << 36
-
-
-class Ended(Failure):
-    """Another has failed, or a signal has come."""
-
-
-def go_on():
-    if ending.is_set():
-        raise Ended("it has not come to its end")
-
-
-def now_ms():
-    return time.time_ns() // 1_000_000
-
-
-def moment(at_ms):
-    """Returns a moment as the program takes and prints it."""
-    at = datetime.datetime.fromtimestamp(at_ms // 1_000, datetime.timezone.utc)
-    return f"{at:%Y-%m-%dT%H:%M:%S}.{at_ms % 1_000:03}Z"
-
-
-class Resp:
-    """A client of the RESP door."""
-
-    def __init__(self, port):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.file = self.socket.makefile("rb")
-
-    def close(self):
-        self.file.close()
-        self.socket.close()
-
-    def send(self, *words):
-        words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-        parts = [b"$%d\r\n%s\r\n" % (len(word), word) for word in words]
-        self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(parts))
-
-    def reply(self):
-        """Returns a reply: bytes, a number, None, a list, or an error as a Failure."""
-        line = self.file.readline()
-        expect(line.endswith(b"\r\n"), "the server has ended the connection")
-        kind, text = line[:1], line[1:-2]
-        if kind == b"-":
-            return Failure(text.decode())
-        if kind == b":":
-            return int(text)
-        if kind == b"+":
-            return text
-        if text == b"-1":
-            return None
-        if kind == b"*":
-            return [self.reply() for _ in range(int(text))]
-        content = self.file.read(int(text) + 2)
-        return content[:-2]
-
-    def call(self, *words):
-        self.send(*words)
-        reply = self.reply()
-        if isinstance(reply, Failure):
-            raise reply
-        return reply
-
-
-class Server:
-    """A server with a data directory. Its doors are closed again by `stop`."""
-
-    def __init__(self, runner, data, shards):
-        words = ["serve", "--data", data, "--pinpriq", "off", "--resp", "127.0.0.1:0"]
-        words += ["--http", "127.0.0.1:0", "--shards", shards, "--log-format", "json"]
-        self.process = runner.begin(*words, stdout=subprocess.DEVNULL)
-        self.ports = {}
-        while len(self.ports) < 2:
-            line = self.process.stderr.readline()
-            runner.log(line)
-            expect(line, f"the server on {data} has not started")
-            found = re.search(r'127\.0\.0\.1:(\d+)","door":"(\w+)"', line)
-            if found:
-                self.ports[found[2]] = int(found[1])
-        self.reader = threading.Thread(target=self.drain, args=(runner,), daemon=True)
-        self.reader.start()
-        self.http = f"127.0.0.1:{self.ports['http']}"
-        self.resp = f"127.0.0.1:{self.ports['resp']}"
-
-    def drain(self, runner):
-        for line in self.process.stderr:
-            runner.log(line)
-
-    def client(self):
-        return Resp(self.ports["resp"])
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(PATIENCE)
-        self.reader.join(PATIENCE)
-        expect(status == 0, f"the server has ended with {status}")
-
-
-class Runner:
-    """Runs the program, and keeps what it prints."""
-
-    def __init__(self, name, environment):
-        self.name, self.path = name, WORK / f"{name}.log"
-        self.file = self.path.open("w", encoding="utf-8")
-        self.environment = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("AWS_", "PINPRIQ_")) and not name.lower().endswith("_proxy")
-        } | environment
-        self.lock = threading.Lock()
-        self.processes = []
-
-    def log(self, text):
-        with self.lock:
-            self.file.write(text)
-            self.file.flush()
-
-    def begin(self, *words, stdout=subprocess.PIPE, **variables):
-        go_on()
-        process = subprocess.Popen(
-            [PROGRAM, *map(str, words)], env=self.environment | variables, cwd=WORK, text=True,
-            stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
-        )
-        with self.lock:
-            self.processes.append(process)
-        return process
-
-    def end(self, process):
-        """Returns the status of a command, and what it has printed."""
-        try:
-            printed, told = process.communicate(timeout=PATIENCE)
-        except subprocess.TimeoutExpired as error:
-            raise Failure(f"{process.args[1:]} has not ended in {PATIENCE} s") from error
-        status = process.returncode
-        self.log(f"{process.args[1:]}: {status}\n{printed}{told}")
-        expect("panicked" not in told and status != 101, f"{process.args[1:]} has panicked")
-        return status, printed, told
-
-    def run(self, *words, status=0, **variables):
-        """Runs a command that ends with a status, and returns what it has printed and told."""
-        found, printed, told = self.end(self.begin(*words, **variables))
-        wanted = status if isinstance(status, tuple) else (status,)
-        what = f"{words} has ended with {found} instead of {status}: {printed[-500:]}{told[-500:]}"
-        expect(found in wanted, what)
-        return printed, told
-
-    def json(self, *words, status=0):
-        """Returns the objects of a command that prints JSON."""
-        printed, _ = self.run(*words, "--json", status=status)
-        return [json.loads(line) for line in printed.splitlines()]
-
-    def kill_all(self):
-        with self.lock:
-            processes = list(self.processes)
-        for process in processes:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+# How far the numbers of a restored server are ahead.
+AHEAD = 1 << 36
 
 
 class Load(threading.Thread):
@@ -253,60 +89,47 @@ def ballast(number):
     return random.Random(number).randbytes(BALLAST_BYTES)
 
 
-class Trial:
-    """One server, one place, and all that is tried with them."""
+class Backups(Trial):
+    """A server that is backed up."""
 
-    def __init__(self, name, shards, place, proxy):
-        self.name, self.shards, self.place, self.proxy = name, shards, place, proxy
-        self.runner = Runner(name.replace(" ", "-"), place.environment)
-        self.folder = WORK / self.runner.name
-        self.folder.mkdir()
-        self.data = self.folder / "data"
-        self.dice = random.Random(shards)
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
         self.backups = []
-        self.restores = 0
 
-    def step(self, what):
-        go_on()
-        print(f"==> {self.name}: {what}")
-
-    def run(self):
-        try:
-            self.begin()
-            if self.proxy:
-                self.step("backups under load, while the store makes trouble")
-                self.take_backups()
-                self.step("the store is away, and comes back")
-                self.lose_store()
-                self.step("backups that are killed")
-                self.kill_backups()
-                self.step("two backups at a time")
-                for part in ("/parts/", "/marks/"):
-                    self.race(part, None)
-                    self.race(part, "lost")
-            else:
-                self.step("backups under load")
-                self.take_backups()
-                self.step("two backups at a time")
-                self.race_in_directory()
-            self.finish_load()
-            self.step("moments restored, and compared")
-            self.restore_moments()
-            self.step("what is refused")
-            self.refuse_strangers()
-            self.refuse_older_copies()
-            self.refuse_nonsense()
-            self.step("damage")
-            self.find_damage()
-            self.step("old backups removed")
-            self.prune()
-            if self.proxy:
-                missing = set(TROUBLES) - set(self.proxy.met)
-                expect(not missing, f"no request has met with {missing}")
-            else:
-                self.place.check_modes()
-        finally:
-            self.runner.kill_all()
+    def steps(self):
+        self.begin()
+        if self.proxy:
+            self.step("backups under load, while the store makes trouble")
+            self.take_backups()
+            self.step("the store is away, and comes back")
+            self.lose_store()
+            self.step("backups that are killed")
+            self.kill_backups()
+            self.step("two backups at a time")
+            for part in ("/parts/", "/marks/"):
+                self.race(part, None)
+                self.race(part, "lost")
+        else:
+            self.step("backups under load")
+            self.take_backups()
+            self.step("two backups at a time")
+            self.race_in_directory()
+        self.finish_load()
+        self.step("moments restored, and compared")
+        self.restore_moments()
+        self.step("what is refused")
+        self.refuse_strangers()
+        self.refuse_older_copies()
+        self.refuse_nonsense()
+        self.step("damage")
+        self.find_damage()
+        self.step("old backups removed")
+        self.prune()
+        if self.proxy:
+            missing = set(TROUBLES) - set(self.proxy.met)
+            expect(not missing, f"no request has met with {missing}")
+        else:
+            self.place.check_modes()
 
     # A server, and backups of it.
 
@@ -327,15 +150,6 @@ class Trial:
         self.load = Load(self.server, self.queues)
         self.load.start()
         self.load.await_more(10)
-
-    def queue_in(self, client, shard, begin):
-        """Returns the name of an empty queue in a shard."""
-        for number in range(1_000):
-            name = f"{begin}-{number}"
-            if int(client.call("PUT", name, "probe")) // SHARD_IDS == shard:
-                client.call("POP", name)
-                return name
-        raise Failure(f"no queue is in shard {shard}")
 
     def lease(self, client):
         """Takes a task for an hour, and returns the receipt."""
@@ -430,18 +244,6 @@ class Trial:
         mark = self.marks()[backup["mark"]]
         expect(mark["at_ms"] == backup["at_ms"], "the mark is that of another backup")
 
-    def marks(self):
-        """Returns the marks of the place by number, as they are written down."""
-        found = {}
-        for name in self.place.names():
-            if name.startswith("marks/"):
-                text = self.place.read(name).decode()
-                mark, _ = json.JSONDecoder().raw_decode(text)
-                _, block, last = name.split("/")
-                expect(mark["number"] == int(block) * 1_000 + int(last), f"the number of {name}")
-                found[mark["number"]] = mark
-        return found
-
     def finish_load(self):
         self.load.await_more(5)
         self.load.stop()
@@ -457,22 +259,6 @@ class Trial:
         expect(last["sure"] == self.load.done, "the load goes on")
 
     # Restored servers.
-
-    def exported(self, server, queue):
-        """Returns when each number in a queue was put, as the server tells."""
-        words = ["export", queue, "--address", server.resp]
-        # A queue that is not there yet has the status 4.
-        printed, _ = self.runner.run(*words, status=(0, 4))
-        lines = [json.loads(line) for line in printed.splitlines()]
-        tasks = [line for line in lines if line["type"] == "task"]
-        return {int(task["payload"]): task["put_at"] for task in tasks}
-
-    def restored(self, *words, status=0):
-        """Restores into a new directory, and returns it with what is said about it."""
-        self.restores += 1
-        data = self.folder / f"restored-{self.restores}"
-        [said] = self.runner.json("restore", self.place.url, "--data", data, *words, status=status)
-        return data, said
 
     def restore_moments(self):
         newest = self.backups[-1]["at_ms"]
@@ -685,12 +471,21 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ending.set())
     port, client = begin_store()
-    proxies = [Proxy(port, seed) for seed in (1, 2)]
-    trials = [
-        Trial("S3 with one shard", 1, Bucket(client, "one/deep", proxies[0]), proxies[0]),
-        Trial("S3 with two shards", 2, Bucket(client, "two", proxies[1]), proxies[1]),
-        Trial("a directory", 2, Folder(WORK / "place"), None),
+    # The first two are of backups, and their listings have many pages.
+    proxies = [Proxy(port, seed, page) for seed, page in ((1, 7), (2, 7), (3, 50), (4, 50))]
+    buckets = [
+        Bucket(client, prefix, proxy)
+        for prefix, proxy in zip(("one/deep", "two", "serving/one", "serving/two"), proxies)
     ]
+    trials = [
+        Backups("S3 with one shard", 1, buckets[0], proxies[0]),
+        Backups("S3 with two shards", 2, buckets[1], proxies[1]),
+        Backups("a directory", 2, Folder(WORK / "place"), None),
+        Archiving("archiving in S3 with one shard", 1, buckets[2], proxies[2]),
+        Archiving("archiving in S3 with two shards", 2, buckets[3], proxies[3]),
+        Archiving("archiving in a directory", 2, Folder(WORK / "mounted" / "place"), None),
+    ]
+    (WORK / "mounted").mkdir()
     failed = False
     with concurrent.futures.ThreadPoolExecutor(len(trials)) as pool:
         running = {pool.submit(trial.run): trial for trial in trials}

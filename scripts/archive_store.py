@@ -1,11 +1,11 @@
-"""Stores for scripts/archive_check.py: moto's S3, a proxy that makes trouble before it, and both kinds
-of places as they are without the program. Decides nothing about backups.
+"""Stores for scripts/archive_check.py: moto's S3, a proxy that makes trouble before it, and both
+kinds of places as they are without the program. Decides nothing about archives.
 """
 
 import collections
 import http.client
 import logging
-import os
+import pathlib
 import random
 import re
 import secrets
@@ -16,8 +16,6 @@ import threading
 # How long a request may take before it counts as lost, in seconds.
 PATIENCE = 60
 BUCKET = "archives"
-# How many names the store lists at most at a time, so that a listing has pages.
-PAGE = 7
 KEY, SECRET = "AKIA" + secrets.token_hex(8).upper(), secrets.token_hex(20)
 
 # What is met with, by chance, and how long a slow answer takes in seconds.
@@ -49,15 +47,15 @@ class Hold:
 
 
 class Proxy(socketserver.ThreadingTCPServer):
-    """Passes requests on to the store, and makes trouble."""
+    """Passes requests on to the store, and makes trouble. A page of a listing has few names."""
 
     daemon_threads = True
     allow_reuse_address = True
     request_queue_size = 64
 
-    def __init__(self, store, seed):
+    def __init__(self, store, seed, page):
         super().__init__(("127.0.0.1", 0), Connection)
-        self.store = store
+        self.store, self.page = store, page
         self.dice = random.Random(seed)
         self.lock = threading.Lock()
         # The store looks for an object before it makes one. Nothing may come in between.
@@ -67,12 +65,14 @@ class Proxy(socketserver.ThreadingTCPServer):
         self.deck = []
         self.is_away = False
         self.hold = None
-        self.met = collections.Counter()
+        # How many requests there were of each method, and what they have met with.
+        self.asked, self.met = collections.Counter(), collections.Counter()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def trouble_of(self, method, path):
         """Returns what is to happen to a request, once it may go on."""
         with self.lock:
+            self.asked[method] += 1
             hold = self.hold
             is_held = hold and method == hold.method and hold.part in path
             if is_held:
@@ -149,12 +149,14 @@ class Connection(socketserver.StreamRequestHandler):
             return self.send(503, [], b"<Error><Code>SlowDown</Code></Error>")
         if trouble == "slow":
             proxy.wait_a_little()
-        status, answered, answer = self.passed_on(method, path, headers, body)
+        is_listing = method == "GET" and "list-type=2" in path
+        target = f"{path}&max-keys={proxy.page}" if is_listing else path
+        status, answered, answer = self.passed_on(method, target, headers, body)
         if trouble == "lost":
             return False
         if trouble == "failed":
             return self.send(500, [], b"<Error><Code>InternalError</Code></Error>")
-        if status == 200 and "list-type=2" in path:
+        if status == 200 and is_listing:
             answer = proxy.in_any_order(answer)
         if trouble == "torn":
             self.send(status, answered, answer, shown=len(answer) // 2)
@@ -192,7 +194,7 @@ class Bucket:
     """A place in the store, seen past the program and the proxy."""
 
     def __init__(self, client, prefix, proxy):
-        self.client, self.prefix = client, prefix
+        self.client, self.prefix, self.proxy = client, prefix, proxy
         self.url = f"s3://{BUCKET}/{prefix}"
         self.environment = {
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{proxy.server_address[1]}",
@@ -202,9 +204,15 @@ class Bucket:
             "AWS_SECRET_ACCESS_KEY": SECRET,
         }
 
-    def names(self):
+    def go_away(self):
+        self.proxy.is_away = True
+
+    def come_back(self):
+        self.proxy.is_away = False
+
+    def names(self, below=""):
         pages = self.client.get_paginator("list_objects_v2").paginate(
-            Bucket=BUCKET, Prefix=f"{self.prefix}/"
+            Bucket=BUCKET, Prefix=f"{self.prefix}/{below}"
         )
         keys = [entry["Key"] for page in pages for entry in page.get("Contents", [])]
         return sorted(key.removeprefix(f"{self.prefix}/") for key in keys)
@@ -222,8 +230,15 @@ class Folder:
     def __init__(self, path):
         self.path, self.url, self.environment = path, str(path), {}
 
-    def names(self):
-        files = [path for path in self.path.rglob("*") if path.is_file()]
+    def go_away(self):
+        """As if what is mounted around it were not any more."""
+        self.path.parent.rename(f"{self.path.parent}.away")
+
+    def come_back(self):
+        pathlib.Path(f"{self.path.parent}.away").rename(self.path.parent)
+
+    def names(self, below=""):
+        files = [path for path in (self.path / below).rglob("*") if path.is_file()]
         return sorted(str(path.relative_to(self.path)) for path in files)
 
     def read(self, name):
@@ -241,7 +256,6 @@ class Folder:
 
 def begin_store():
     """Starts moto, and returns its port and a client."""
-    os.environ["MOTO_S3_DEFAULT_MAX_KEYS"] = str(PAGE)
     import boto3
     from moto.server import ThreadedMotoServer
 

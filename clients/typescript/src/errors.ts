@@ -9,8 +9,8 @@ export class PinpriqError extends Error {
 export type RefusalKind =
   | "BADARG" | "BUSY" | "CANCELLED" | "CLOSING" | "CLUSTERDOWN" | "CROSSSHARD" | "CROSSSLOT"
   | "ERR" | "EXECABORT" | "EXISTS" | "FULL" | "IDREQUIRED" | "MOVED" | "NOAUTH" | "NOPERM"
-  | "NOPROTO" | "NOQUEUE" | "NOTFOUND" | "NOTOWNER" | "NOTTAKEN" | "PAUSED" | "STALE" | "STORE"
-  | "TAKEN" | "TOOLARGE" | "TRYAGAIN" | "UNKNOWN" | "WRONGPASS" | "WRONGSTATE";
+  | "NOPROTO" | "NOQUEUE" | "NOTFOUND" | "NOTOWNER" | "NOTTAKEN" | "PAUSED" | "READONLY" | "STALE"
+  | "STORE" | "TAKEN" | "TOOLARGE" | "TRYAGAIN" | "UNKNOWN" | "WRONGPASS" | "WRONGSTATE";
 
 /** A kind of refusal, or the word of a newer server. */
 export type AnyRefusalKind = RefusalKind | (string & {});

@@ -32,7 +32,9 @@ const DONE_MAX = 100;
 const GRACE_MS = 30_000;
 const LONGEST_PAUSE_MS = 5_000;
 /** Refusals that no later try can change. */
-const FATAL = ["BADARG", "ERR", "CROSSSHARD", "CROSSSLOT", "NOAUTH", "NOPERM", "WRONGPASS"];
+const FATAL = [
+  "BADARG", "ERR", "CROSSSHARD", "CROSSSLOT", "NOAUTH", "NOPERM", "READONLY", "WRONGPASS",
+];
 
 /** A job that has arrived and was not started. */
 interface Arrived<T> {

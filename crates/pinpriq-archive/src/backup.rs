@@ -4,17 +4,18 @@
 //! interrupted backup has left, and from which moment on the cut has everything (`prior`). Then it
 //! sends what is missing (`sending`): whole segments, then parts of those that are not full, then
 //! the mark that names them. So a backup that is interrupted anywhere is nothing yet, and the next
-//! one goes on where it ended. How a server is asked is not decided here.
+//! one goes on where it ended. How a server is asked is not decided here. A server that archives by
+//! itself begins in the same way, and goes on as [`archiver`](crate::archiver) says.
 
-mod ground;
-mod prior;
-mod sending;
+pub(crate) mod ground;
+pub(crate) mod prior;
+pub(crate) mod sending;
 
 use pinpriq_proto::time::Timestamp;
 
 use crate::error::ArchiveError;
 use crate::listed;
-use crate::mark::{By, Knows, Mark, ShardMark};
+use crate::mark::{Mark, ShardMark};
 use crate::names::{self, LineId, MARK_MAX};
 use crate::place::Place;
 use crate::progress::{Meter, Progress};
@@ -50,6 +51,18 @@ pub struct Backup {
     pub segments_there: u64,
 }
 
+/// What was sent of a cut, and the mark that names all of it, which is not created yet.
+pub(crate) struct Sent {
+    pub(crate) mark: Mark,
+    /// How many objects were written.
+    pub(crate) objects: u64,
+    /// How many bytes of segments were read for them.
+    pub(crate) bytes_read: u64,
+    /// How many bytes the objects have.
+    pub(crate) bytes_sent: u64,
+    segments_there: u64,
+}
+
 /// Copies a cut into a place: what is not there yet, and then the mark that names all of it. What
 /// was sent is read back and compared, and every commit of it was checked before.
 ///
@@ -60,23 +73,41 @@ pub fn back_up(
     place: &dyn Place,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Backup, ArchiveError> {
-    let ground = Ground::look(source, place)?;
-    if ground.next_mark() > MARK_MAX {
-        let what = format!("{} has as many backups as can be: give another place", place.name());
-        return Err(ArchiveError::CannotGoOn { what });
-    }
+    let ground = Ground::look(source, place, None)?;
+    let sent = send(source, place, &ground, progress)?;
+    write_mark(place, &sent.mark)?;
+    let Sent { mark, objects, bytes_read, bytes_sent, segments_there } = sent;
+    Ok(Backup {
+        mark: mark.number,
+        line: mark.line,
+        at: mark.at(),
+        since: mark.since(),
+        shards: mark.shards.len(),
+        objects,
+        bytes_read,
+        bytes_sent,
+        segments: mark.segments(),
+        segments_there,
+    })
+}
+
+/// Sends what is not in the place yet. Returns the mark that would name all of it.
+pub(crate) fn send(
+    source: &mut dyn Source,
+    place: &dyn Place,
+    ground: &Ground,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Sent, ArchiveError> {
+    refuse_last_number(place, ground.next_mark())?;
     let total = ground.cut.shards.iter().flatten().map(|segment| segment.bytes).sum();
     let mut meter = Meter::new(total, progress);
     let mut priors = Vec::new();
     for shard in 0..ground.cut.shards.len() {
-        priors.push(Prior::look(source, place, &ground, shard, &mut meter)?);
+        priors.push(Prior::look(source, place, ground, shard, &mut meter)?);
     }
     let since = priors.iter().map(|prior| prior.since).max().unwrap_or_default();
-    if since > ground.cut.at {
-        let what = "the server removed segments while it prepared the backup: try again";
-        return Err(SourceError::new(what).into());
-    }
-    let mut sending = Sending::new(source, place, &ground, meter);
+    refuse_late(since, ground.cut.at)?;
+    let mut sending = Sending::new(source, place, ground, meter);
     sending.send_line()?;
     let mut shards = Vec::new();
     for (shard, prior) in priors.iter().enumerate() {
@@ -89,47 +120,51 @@ pub fn back_up(
         shard.last_number = shard.last_number.max(prior.last_number);
     }
     let latest = priors.iter().map(|prior| prior.latest).fold(sent.latest, Timestamp::max);
-    let mark = mark_of(&ground, shards, since, latest);
-    write_mark(place, &mark)?;
-    Ok(Backup {
-        mark: mark.number,
-        line: mark.line,
-        at: mark.at(),
-        since: mark.since(),
-        shards: mark.shards.len(),
+    Ok(Sent {
+        mark: mark_of(ground, shards, since, latest),
         objects: sent.objects,
         bytes_read: sent.bytes_read,
         bytes_sent: sent.bytes_written,
-        segments: mark.segments(),
         segments_there: priors.iter().map(|prior| prior.there.len() as u64).sum(),
     })
 }
 
+/// Refuses a number that no mark can have.
+pub(crate) fn refuse_last_number(place: &dyn Place, number: u64) -> Result<(), ArchiveError> {
+    if number <= MARK_MAX {
+        return Ok(());
+    }
+    let what = format!("{} has as many backups as can be: give another place", place.name());
+    Err(ArchiveError::CannotGoOn { what })
+}
+
+/// Refuses a cut that no moment suits.
+pub(crate) fn refuse_late(since: Timestamp, at: Timestamp) -> Result<(), ArchiveError> {
+    if since <= at {
+        return Ok(());
+    }
+    let what = "the server removed segments while it prepared the backup: try again";
+    Err(SourceError::new(what).into())
+}
+
 /// Puts together what the mark says.
 fn mark_of(ground: &Ground, shards: Vec<ShardMark>, since: Timestamp, latest: Timestamp) -> Mark {
-    let known = ground.newest.as_ref();
-    let highest = shards.iter().enumerate().map(|(index, shard)| {
-        let own = Knows { incarnation: shard.incarnation, last_number: shard.last_number };
-        let before = known.and_then(|mark| mark.highest.get(index)).copied();
-        before.map_or(own, |before| own.and(before))
-    });
-    let at = ground.cut.at;
-    let before = known.map_or(0, |mark| mark.latest_ms);
-    Mark {
+    let mark = Mark {
         format: FORMAT,
         number: ground.next_mark(),
         line: ground.line,
-        by: By::Backup,
-        at_ms: at.ms(),
+        by: ground.by,
+        at_ms: ground.cut.at.ms(),
         since_ms: since.ms(),
-        highest: highest.collect(),
-        latest_ms: latest.max(at).ms().max(before),
         shards,
-    }
+        highest: Vec::new(),
+        latest_ms: latest.ms(),
+    };
+    mark.after(ground.newest.as_ref())
 }
 
 /// Creates the mark, if everything that it names is still there. From then on the backup counts.
-fn write_mark(place: &dyn Place, mark: &Mark) -> Result<(), ArchiveError> {
+pub(crate) fn write_mark(place: &dyn Place, mark: &Mark) -> Result<(), ArchiveError> {
     refuse_missing(place, mark)?;
     let (name, bytes) = (names::mark(mark.number), mark.encode());
     if !place.create(&name, &bytes)? {

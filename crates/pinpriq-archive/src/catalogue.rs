@@ -105,7 +105,7 @@ impl<'a> Catalogue<'a> {
     /// Looks which marks there are. Refuses a place without any.
     pub fn read(place: &'a dyn Place) -> Result<Self, ArchiveError> {
         let mut catalogue = Self::look(place)?;
-        if catalogue.number_at(0)?.is_none() {
+        if catalogue.newest_number()?.is_none() {
             return Err(ArchiveError::Empty { place: place.name() });
         }
         Ok(catalogue)
@@ -189,6 +189,11 @@ impl<'a> Catalogue<'a> {
             index += 1;
         }
         Ok(())
+    }
+
+    /// The number of the newest mark, if there is any. Reads none.
+    pub(crate) fn newest_number(&mut self) -> Result<Option<u64>, ArchiveError> {
+        self.number_at(0)
     }
 
     /// The number of a mark, counted from the newest. Lists what was not listed yet.

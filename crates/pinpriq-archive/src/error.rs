@@ -97,6 +97,21 @@ pub enum ArchiveError {
         /// What happened.
         what: String,
     },
+    /// Another server archives here: of both, this one has to stop.
+    #[error(
+        "another server archives here: {what}. This one archives nothing any more: find out which \
+         of both is the right one, stop the other, and give a copy a place of its own"
+    )]
+    TakenByAnother {
+        /// What was found.
+        what: String,
+    },
+    /// What is in the place is not what was expected, for which there is a harmless reason.
+    #[error("{what}: what is in the place has to be looked at again")]
+    LookAgain {
+        /// What happened.
+        what: String,
+    },
     /// The segments do not say which data directory they belong to.
     #[error(
         "shard {shard} does not say which data directory it belongs to, since an older version \
@@ -127,12 +142,16 @@ impl ArchiveError {
         match self {
             Self::Place(error) => error.kind(),
             Self::Directory(error) => kind_of_store(&error.source),
-            Self::Source(_) | Self::Taken { .. } | Self::Packing { .. } => ErrorKind::Failed,
+            Self::Source(_)
+            | Self::Taken { .. }
+            | Self::LookAgain { .. }
+            | Self::Packing { .. } => ErrorKind::Failed,
             Self::Damaged { .. }
             | Self::LeftOver { .. }
             | Self::Newer { .. }
             | Self::Stranger { .. }
             | Self::OlderCopy { .. }
+            | Self::TakenByAnother { .. }
             | Self::NoIdentity { .. }
             | Self::CannotGoOn { .. } => ErrorKind::Damaged,
             Self::Empty { .. } | Self::NoLine { .. } | Self::BeforeFirst { .. } => {
@@ -140,6 +159,22 @@ impl ArchiveError {
             }
             Self::ArchivesItself { .. } => ErrorKind::Unusable,
         }
+    }
+
+    /// Whether trying again cannot help: a server that gets this must not archive here any more.
+    #[must_use]
+    pub const fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::Stranger { .. }
+                | Self::OlderCopy { .. }
+                | Self::TakenByAnother { .. }
+                | Self::NoIdentity { .. }
+                | Self::CannotGoOn { .. }
+                | Self::Newer { .. }
+                | Self::ArchivesItself { .. }
+                | Self::Place(PlaceError::Bad { .. })
+        )
     }
 
     pub(crate) fn damaged(name: &str, what: impl Into<String>) -> Self {

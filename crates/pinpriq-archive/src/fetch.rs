@@ -67,13 +67,23 @@ pub(crate) fn whole(place: &dyn Place, wanted: &Wanted) -> Result<Option<Fetched
     let name = wanted.name();
     let Some(bytes) = place.get(&name)? else { return Ok(None) };
     let stored_bytes = bytes.len() as u64;
-    let object = Object::parse(&name, bytes)?;
-    let mut bytes = Vec::new();
-    let taken = append(&mut bytes, &name, &object, wanted)?;
-    if taken != object.pieces().count() {
-        return Err(ArchiveError::damaged(&name, "it holds pieces of something else"));
-    }
+    let bytes = unpack(wanted, &name, bytes)?;
     Ok(Some(Fetched { bytes, objects: vec![(name, stored_bytes)] }))
+}
+
+/// Returns the bytes of a whole segment, given its object.
+pub(crate) fn unpack(
+    wanted: &Wanted,
+    name: &str,
+    object: Vec<u8>,
+) -> Result<Vec<u8>, ArchiveError> {
+    let object = Object::parse(name, object)?;
+    let mut bytes = Vec::new();
+    let taken = append(&mut bytes, name, &object, wanted)?;
+    if taken != object.pieces().count() {
+        return Err(ArchiveError::damaged(name, "it holds pieces of something else"));
+    }
+    Ok(bytes)
 }
 
 /// Reads a segment that is there in parts, up to where a mark says. Checks what the place may have

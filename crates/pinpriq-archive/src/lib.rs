@@ -6,12 +6,13 @@
 //! object of segments ([`object`]) holds parts of segments, a [`mark`] says what belongs together,
 //! and a [`line`](mod@line) is the history of one data directory. [`backup`] writes marks,
 //! [`catalogue`] finds them, [`restore`](mod@restore) makes a directory, [`verify`](mod@verify)
-//! reads everything, and [`prune`](mod@prune) removes what is old. `docs/internals/archive.md`
-//! describes every byte.
+//! reads everything, and [`prune`](mod@prune) removes what is old. An [`archiver`] writes marks on
+//! and on for a server that runs. `docs/internals/archive.md` describes every byte.
 //!
 //! Nothing here opens a socket of its own or reads a clock: how a server is asked for its segments
 //! is the business of [`Source`]. What is in a commit is the business of the store.
 
+pub mod archiver;
 pub mod backup;
 pub mod catalogue;
 pub mod directory;
@@ -25,6 +26,7 @@ pub mod memory;
 pub mod names;
 pub mod object;
 pub mod open;
+mod ours;
 pub mod place;
 pub mod progress;
 pub mod prune;
@@ -36,6 +38,7 @@ pub mod source;
 mod spans;
 pub mod verify;
 
+pub use archiver::{Archiver, Concluded, Offered, scrub};
 pub use backup::{Backup, back_up};
 pub use catalogue::{Catalogue, Choice, Highest, LineSummary, Range, Until, Why, highest};
 pub use error::ArchiveError;

@@ -1,8 +1,8 @@
 //! Marks: what of a place belongs together, so that a data directory can be made from it.
 //!
-//! Marks are numbered through the place, without gaps, whichever line they are of. Each is read for
-//! itself: nothing that came before it is needed to know what belongs to it. What no mark names is
-//! nothing. Where marks are found is decided in [`catalogue`](crate::catalogue).
+//! Marks are numbered through the place, whichever line they are of. Each is read for itself:
+//! nothing that came before it is needed to know what belongs to it. What no mark names is nothing.
+//! Where marks are found is decided in [`catalogue`](crate::catalogue).
 
 use pinpriq_proto::time::Timestamp;
 use pinpriq_store::journal::raw::HEADER_BYTES;
@@ -145,6 +145,19 @@ impl Mark {
         self.shards.iter().map(ShardMark::segments).sum()
     }
 
+    /// Adds what the newest mark of the place, if there is one, knows of all lines.
+    pub(crate) fn after(mut self, newest: Option<&Self>) -> Self {
+        let highest = self.shards.iter().enumerate().map(|(index, shard)| {
+            let own = Knows { incarnation: shard.incarnation, last_number: shard.last_number };
+            let before = newest.and_then(|mark| mark.highest.get(index)).copied();
+            before.map_or(own, |before| own.and(before))
+        });
+        self.highest = highest.collect();
+        let before = newest.map_or(0, |mark| mark.latest_ms);
+        self.latest_ms = self.latest_ms.max(self.at_ms).max(before);
+        self
+    }
+
     /// Refuses what no program writes, whatever its checksum.
     fn check(&self) -> Result<(), &'static str> {
         let moments_fit = self.since_ms <= self.at_ms
@@ -172,6 +185,20 @@ impl Mark {
 }
 
 impl ShardMark {
+    /// That of a shard of which nothing is known but its incarnation.
+    pub(crate) const fn begun(incarnation: u64) -> Self {
+        Self { whole: Vec::new(), parts: Vec::new(), incarnation, last_number: 0, since_ms: 0 }
+    }
+
+    /// Adds the next whole segment.
+    pub(crate) fn push_whole(&mut self, segment: SegmentId) {
+        let SegmentId { number, incarnation } = segment;
+        match self.whole.last_mut() {
+            Some(run) if run.incarnation == incarnation => run.last = number,
+            _ => self.whole.push(Run { incarnation, first: number, last: number }),
+        }
+    }
+
     /// The number of the first segment.
     #[must_use]
     pub fn first(&self) -> u32 {

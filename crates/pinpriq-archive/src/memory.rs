@@ -20,6 +20,12 @@ struct State {
     changes: u64,
     /// How many more changes are carried out. None: any number.
     left: Option<u64>,
+    /// How many of the next objects are created without an answer.
+    lost_answers: u64,
+    /// How many times something was listed.
+    listings: u64,
+    /// How many objects were read.
+    reads: u64,
     /// Whether removing is refused.
     keeps_all: bool,
     /// Whether creating is refused.
@@ -38,10 +44,16 @@ impl MemoryPlace {
         self.state().left = Some(changes);
     }
 
+    /// Creates this many of the next objects, and then says that it has failed.
+    pub fn lose_answers(&self, objects: u64) {
+        self.state().lost_answers = objects;
+    }
+
     /// Ends all trouble.
     pub fn heal(&self) {
         let mut state = self.state();
         (state.left, state.keeps_all, state.keeps_out) = (None, false, false);
+        state.lost_answers = 0;
     }
 
     /// Refuses to remove anything.
@@ -58,6 +70,18 @@ impl MemoryPlace {
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.state().changes
+    }
+
+    /// How many times something was listed.
+    #[must_use]
+    pub fn listings(&self) -> u64 {
+        self.state().listings
+    }
+
+    /// How many objects were read, or looked for.
+    #[must_use]
+    pub fn reads(&self) -> u64 {
+        self.state().reads
     }
 
     /// All objects by their names.
@@ -109,17 +133,26 @@ impl Place for MemoryPlace {
         }
         state.count_change("write", name)?;
         state.objects.insert(name.to_owned(), bytes.to_vec());
+        if state.lost_answers > 0 {
+            state.lost_answers -= 1;
+            let why = "the test loses the answer".to_owned();
+            return Err(PlaceError::Away { what: "write", name: name.to_owned(), why });
+        }
         Ok(true)
     }
 
     fn get(&self, name: &str) -> Result<Option<Vec<u8>>, PlaceError> {
-        Ok(self.state().objects.get(name).cloned())
+        let mut state = self.state();
+        state.reads += 1;
+        Ok(state.objects.get(name).cloned())
     }
 
     fn list(&self, prefix: &str) -> Result<Listing, PlaceError> {
         let start = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
         let mut listing = Listing::default();
-        for (name, bytes) in &self.state().objects {
+        let mut state = self.state();
+        state.listings += 1;
+        for (name, bytes) in &state.objects {
             match name.strip_prefix(&start).map(|rest| (rest, rest.split_once('/'))) {
                 Some((_, Some((first, _)))) => listing.prefixes.push(first.to_owned()),
                 Some((rest, None)) => listing.objects.push((rest.to_owned(), bytes.len() as u64)),

@@ -1,8 +1,9 @@
 //! Makes a data directory from an archive, with the state at a moment.
 //!
 //! It gets a number of its own and with that a line of its own, which names the line that it comes
-//! from. No number and no incarnation that the archive knows of any line is given again. How a
-//! directory is written is the business of `pinpriq_store::restore`.
+//! from. No number and no incarnation that the archive knows of any line is given again, unless the
+//! directory is only to be looked at. How a directory is written is the business of
+//! `pinpriq_store::restore`.
 
 use std::path::Path;
 
@@ -19,7 +20,7 @@ use crate::error::ArchiveError;
 use crate::fetch::{self, Fetched, Wanted};
 use crate::line::{Line, Parent, lines};
 use crate::listed;
-use crate::mark::{Knows, Mark};
+use crate::mark::{Knows, Mark, ShardMark};
 use crate::names::{self, LineId};
 use crate::place::{Place, PlaceError};
 use crate::progress::{Meter, Progress};
@@ -47,6 +48,11 @@ pub struct Order<'a> {
     pub wishes: Wishes,
     /// What the clock says. It is only noted.
     pub now: Timestamp,
+    /// Whether the place is told of the new directory, which goes on beyond every number that the
+    /// place knows. Without this nothing is written into the place, and the directory goes on where
+    /// its shards were: whatever it gives may be given by another one too, so it is only good for
+    /// looking at.
+    pub announces: bool,
 }
 
 /// What a restore would do.
@@ -115,15 +121,21 @@ pub fn restore(
 ) -> Result<Restored, ArchiveError> {
     let mark = &choice.mark;
     reshard::refuse_used(order.data)?;
-    let known = highest(place)?;
-    let starts = starts(&known, mark)?;
+    let known = if order.announces { Some(highest(place)?) } else { None };
+    let starts = match &known {
+        Some(known) => starts(known, mark)?,
+        None => starts_to_look_at(choice),
+    };
     let mut meter = Meter::new(mark.segments(), progress);
     let mut restoring = Restoring::begin(order.data, mark.shards.len(), order.journal)?;
     let line = LineId(restoring.number());
     // Before anything can be given, so that nothing is given twice. It is at once, so that others
     // which begin meanwhile know of it.
-    let unannounced = announce(place, line, choice, &starts, order.now)?;
-    refuse_others(place, line, &known)?;
+    let mut unannounced = None;
+    if let Some(known) = known {
+        unannounced = announce(place, line, choice, &starts, order.now)?;
+        refuse_others(place, line, &known)?;
+    }
     for shard in 0..mark.shards.len() {
         fill(&mut restoring, place, choice, shard, &mut meter)?;
     }
@@ -275,10 +287,20 @@ fn starts(highest: &Highest, mark: &Mark) -> Result<Vec<Header>, ArchiveError> {
     Ok(starts)
 }
 
+/// Returns how each shard of a directory goes on that is only looked at: where it was.
+fn starts_to_look_at(choice: &Choice) -> Vec<Header> {
+    let start = |(shard, known): (usize, &ShardMark)| Header {
+        incarnation: known.incarnation.saturating_add(1),
+        now: choice.until,
+        last_number: known.last_number.max(first_number(shard)),
+    };
+    choice.mark.shards.iter().enumerate().map(start).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mark::{By, Part, ShardMark};
+    use crate::mark::{By, Part};
 
     fn mark(shards: usize) -> Mark {
         let part = Part { number: 1, incarnation: 1, bytes: 8_192, head: 0, objects: Vec::new() };

@@ -1,19 +1,21 @@
 //! Reads everything that marks name, and says what is missing or damaged.
 //!
-//! Each object of a whole segment is read once, whatever the number of marks that name it. Nothing
-//! is changed, and nothing is brought back: a directory is made by [`restore`](mod@crate::restore).
+//! Each object is read once for each segment in it, whatever the number of marks that name it.
+//! Nothing is changed, and nothing is brought back: a directory is made by
+//! [`restore`](mod@crate::restore).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use pinpriq_store::journal::raw::{RawHeader, RawWalk};
+use pinpriq_store::StoreError;
+use pinpriq_store::journal::raw::{HEADER_BYTES, RawHeader, RawWalk, Walker};
 
 use crate::catalogue::Catalogue;
 use crate::error::ArchiveError;
 use crate::fetch::{self, Wanted};
 use crate::line::{Line, lines};
 use crate::listed;
-use crate::mark::{Mark, Part, ShardMark};
+use crate::mark::{Mark, Objects, Part, ShardMark};
 use crate::names::{self, LineId, SegmentId};
 use crate::place::Place;
 use crate::progress::{Meter, Progress};
@@ -199,8 +201,8 @@ impl Check<'_> {
         self.note(&name, ArchiveError::missing(&name), needing(marks, key))
     }
 
-    /// Reads what marks name of a segment that was not full. Most of them name a beginning of what
-    /// the newest names, and then the objects are read once.
+    /// Reads what marks name of a segment that was not full. A server that archives names a little
+    /// more of it each second: those that begin alike are read once, as far as the longest goes.
     fn read_parts(
         &mut self,
         marks: &[Mark],
@@ -210,32 +212,66 @@ impl Check<'_> {
     ) -> Result<(), ArchiveError> {
         named.sort_by_key(|(part, _)| std::cmp::Reverse(part.bytes));
         let wanted = wanted(marks, key.0);
-        let mut longest: Option<(&Part, Vec<u8>)> = None;
-        for (part, index) in named.iter().copied() {
-            let needed = vec![marks[index].number];
-            if self.parts.contains_key(&(key, part.bytes)) {
-                continue;
-            }
-            let has_it = longest.as_ref().is_some_and(|(longest, _)| begins(longest, part));
-            if !has_it {
-                match fetch::part(self.place, &wanted, part) {
-                    Ok(fetched) => {
-                        objects.extend(fetched.objects);
-                        longest = Some((part, fetched.bytes));
-                    }
-                    Err(error) => {
-                        let name = name_of(&error).unwrap_or_else(|| part.last_name(wanted.line));
-                        self.note(&name, error, needed)?;
-                        continue;
-                    }
+        let mut rest: Named<'_> = named.clone();
+        while let Some((longest, index)) = rest.first().copied() {
+            match fetch::part(self.place, &wanted, longest) {
+                Ok(fetched) => {
+                    objects.extend(fetched.objects);
+                    let (mut alike, others): (Named<'_>, Named<'_>) =
+                        rest.into_iter().partition(|(part, _)| begins(longest, part));
+                    alike.reverse();
+                    self.walk_alike(marks, key, &wanted, &alike, &fetched.bytes)?;
+                    rest = others;
+                }
+                Err(error) => {
+                    let last = longest.last_name(wanted.line);
+                    let name = name_of(&error).unwrap_or(last);
+                    // The others that need the same object have the same fault.
+                    let bad = longest
+                        .each_object()
+                        .find(|(mark, object)| names::parts(wanted.line, *mark, *object) == name);
+                    let has_it = |part: &Part| {
+                        part == longest || bad.is_some_and(|bad| has_object(part, bad))
+                    };
+                    let (faulty, others): (Named<'_>, Named<'_>) =
+                        rest.into_iter().partition(|(part, _)| has_it(part));
+                    let mut needed = vec![marks[index].number];
+                    needed.extend(faulty.iter().map(|(_, index)| marks[*index].number));
+                    self.note(&name, error, needed)?;
+                    rest = others;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Checks the commits of parts that begin alike, shortest first, in one walk. The bytes are
+    /// those of the longest.
+    fn walk_alike(
+        &mut self,
+        marks: &[Mark],
+        key: PartKey,
+        wanted: &Wanted,
+        alike: &[(&Part, usize)],
+        bytes: &[u8],
+    ) -> Result<(), ArchiveError> {
+        let (mut walker, mut at) = (None, 0);
+        let mut bad: Option<ArchiveError> = None;
+        for (part, index) in alike.iter().copied() {
             let name = part.last_name(wanted.line);
-            let bytes = longest.as_ref().map_or(&[][..], |(_, bytes)| bytes.as_slice());
-            let length = usize::try_from(part.bytes).unwrap_or(usize::MAX);
-            match wanted.check(&name, bytes.get(..length).unwrap_or_default()) {
-                Ok(walk) => _ = self.parts.insert((key, part.bytes), walk),
-                Err(error) => self.note(&name, error, needed)?,
+            let end = usize::try_from(part.bytes).unwrap_or(usize::MAX);
+            if bad.is_none() {
+                let more = bytes.get(at..end).unwrap_or_default();
+                match walk_on(walker.take(), wanted, &name, more) {
+                    Ok(walked) => {
+                        self.parts.insert((key, part.bytes), walked.walk());
+                        (walker, at) = (Some(walked), end);
+                    }
+                    Err(error) => bad = Some(error),
+                }
+            }
+            if let Some(error) = &bad {
+                self.note(&name, error.clone(), vec![marks[index].number])?;
             }
         }
         Ok(())
@@ -333,6 +369,36 @@ fn begins(longest: &Part, part: &Part) -> bool {
     let count = part.count_objects();
     let most = usize::try_from(count).unwrap_or(usize::MAX);
     count <= longest.count_objects() && part.each_object().eq(longest.each_object().take(most))
+}
+
+/// Whether a part has pieces in an object.
+fn has_object(part: &Part, (mark, object): (u64, u32)) -> bool {
+    let has = |run: &Objects| run.object == object && (run.first..=run.last).contains(&mark);
+    part.objects.iter().any(has)
+}
+
+/// Checks the next bytes of a segment, which begin with its header if nothing was checked before.
+fn walk_on(
+    walker: Option<Walker>,
+    wanted: &Wanted,
+    name: &str,
+    more: &[u8],
+) -> Result<Walker, ArchiveError> {
+    let unfit = |error: StoreError| ArchiveError::of_segment(name, error);
+    let (mut walker, commits) = match walker {
+        Some(walker) => (walker, more),
+        None => {
+            let (header, commits) = more.split_at(more.len().min(HEADER_BYTES));
+            let begun = Walker::begin(name, header).map_err(unfit)?;
+            wanted.check_header(name, &begun.walk().header)?;
+            (begun, commits)
+        }
+    };
+    walker.push(name, commits, &mut |_| {}).map_err(unfit)?;
+    if walker.walk().last.is_none() {
+        return Err(ArchiveError::damaged(name, "it holds no commit"));
+    }
+    Ok(walker)
 }
 
 /// The object that is not as it should be.

@@ -30,6 +30,7 @@ pub mod limits;
 pub mod looking;
 pub mod named_limits;
 pub mod names;
+mod only_looks;
 pub mod outcome;
 pub mod pattern;
 pub mod place;

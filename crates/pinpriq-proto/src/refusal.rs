@@ -66,6 +66,9 @@ worded! {
         /// The task was cancelled while it is taken, so its lease is not renewed. The sentence is
         /// the reason.
         Cancelled = 22 => "CANCELLED",
+        /// The server shows a moment that is over, and changes nothing. The engine itself never
+        /// returns this.
+        ReadOnly = 23 => "READONLY",
     }
 
     /// The stable word for programs.

@@ -6,6 +6,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pinpriq_proto::reply::{Refusal, RefusalKind};
+use pinpriq_proto::time::Timestamp;
+
 /// The largest job of beanstalkd by default, in bytes.
 pub const JOB_BYTES_MAX: u32 = 65_535;
 
@@ -36,8 +39,22 @@ pub struct Config {
     pub insecure_open: bool,
     /// Where it is written down what clients do, if that is wanted.
     pub audit: Option<AuditTo>,
+    /// Where everything that happens is archived, if that is wanted. It needs a data directory.
+    pub archive: Option<ArchiveTo>,
     /// Where connections are encrypted, if anywhere.
     pub tls: Option<TlsOptions>,
+    /// The moment that is only looked at, if the server is there for no more.
+    pub look: Option<Look>,
+}
+
+/// A moment that is only looked at. Time stands there for all that is in the data directory, and
+/// nothing of it can be changed. Connections go on as usual.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Look {
+    /// The moment, no earlier than the latest one in the data directory.
+    pub at: Timestamp,
+    /// What people call it.
+    pub shown: String,
 }
 
 /// Where connections are encrypted, and who the two sides are. All files are in PEM, and are read
@@ -70,6 +87,22 @@ pub enum AuditTo {
     File(PathBuf),
     /// To the standard error, between the lines of the log.
     Stderr,
+}
+
+/// Where a server archives while it serves, and how.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ArchiveTo {
+    /// The place: a directory, or `s3://BUCKET/PREFIX`.
+    pub place: String,
+    /// How often what is new is sent.
+    pub every: Duration,
+    /// How far back every moment is kept. If `None`, nothing is ever removed.
+    pub keep: Option<Duration>,
+    /// How many bytes the data directory may hold only because they were not archived yet. If
+    /// `None`, a tenth of its file system.
+    pub backlog_bytes: Option<u64>,
+    /// How often files and archive are compared, if they are.
+    pub scrub_every: Option<Duration>,
 }
 
 /// Where the users of a server come from.
@@ -314,6 +347,18 @@ impl Config {
     }
 }
 
+impl Look {
+    /// The refusal of whatever would change something.
+    pub(crate) fn refusal(&self) -> Refusal {
+        let sentence = format!(
+            "this is a look at {}: nothing can be changed; bring tasks back with `pinpriq export \
+             ... | pinpriq import`",
+            self.shown
+        );
+        Refusal::new(RefusalKind::ReadOnly, sentence)
+    }
+}
+
 impl Listener {
     /// Returns the listener of a door by default, which is on the loopback interface.
     #[must_use]
@@ -337,7 +382,9 @@ impl Default for Config {
             users: None,
             insecure_open: false,
             audit: None,
+            archive: None,
             tls: None,
+            look: None,
         }
     }
 }

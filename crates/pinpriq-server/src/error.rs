@@ -101,6 +101,12 @@ pub enum ServeError {
         /// Which file, and why.
         why: String,
     },
+    /// The place of the archive cannot be used.
+    #[error("cannot archive: {why}")]
+    Archive {
+        /// Why, and what to do.
+        why: String,
+    },
     /// The users cannot be read.
     #[error("cannot use the users: {why}")]
     Users {
@@ -163,6 +169,7 @@ impl ServeError {
             | Self::OfNode { .. }
             | Self::Users { .. }
             | Self::Audit { .. }
+            | Self::Archive { .. }
             | Self::Tls { .. }
             | Self::Open { .. }
             | Self::Anonymous { .. } => 2,

@@ -9,12 +9,14 @@
 extern crate self as pinpriq_server;
 
 mod access;
+mod archiving;
 mod bell;
 pub mod calendars;
 mod clients;
 pub mod clock;
 pub mod cluster;
 pub mod config;
+mod cuts;
 mod dashboard;
 mod doors;
 mod error;
@@ -47,7 +49,7 @@ pub use error::ServeError;
 pub use log::Log;
 pub use pinpriq_proto::settings as queue_settings;
 pub use process::node::run_node;
-pub use process::server::{Server, run};
+pub use process::server::{Server, run, run_and_tell};
 pub use stop::Stop;
 
 /// The pieces of a server, for those who run them without sockets, threads and a runtime. The

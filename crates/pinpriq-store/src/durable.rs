@@ -508,11 +508,17 @@ impl Durable {
         if self.failure.is_some() {
             return None;
         }
-        let (engine, store) = (self.engine.poll_timeout(), self.store.poll_timeout());
-        match (engine, store) {
+        match (self.engine.poll_timeout(), self.poll_drive()) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         }
+    }
+
+    /// When [`Durable::drive`] must be called at the latest. That is all there is to do while time
+    /// stands still for the engine.
+    #[must_use]
+    pub fn poll_drive(&self) -> Option<Timestamp> {
+        if self.failure.is_some() { None } else { self.store.poll_timeout() }
     }
 
     /// The moment of the latest call.

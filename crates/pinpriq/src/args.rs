@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::settings::Settings;
 
-use self::archives::{ArchiveCommand, BackupArgs, RestoreArgs};
+use self::archives::{ArchiveCommand, BackupArgs, LookArgs, RestoreArgs};
 use self::asked::Asked;
 use self::bench::BenchArgs;
 use self::carrying::{ExportArgs, ImportArgs};
@@ -73,6 +73,7 @@ Examples:
   pinpriq serve
   pinpriq serve --users /etc/pinpriq/users.toml --resp 0.0.0.0:7251 --pinpriq off
   pinpriq serve --config /etc/pinpriq.toml --log-format json
+  pinpriq serve --archive s3://backups/pinpriq --archive-keep 7d
   PINPRIQ_DURABILITY=interval pinpriq serve
 
 A configuration file:
@@ -183,7 +184,8 @@ Exit codes:
     ///
     /// The rates are watched for a second. Oldest is how long the oldest ready task has been there.
     /// The last line, (all), is about all queues and all lanes of topics together, shown or not.
-    /// With --json each line is an object; in the last one queue is null.
+    /// Of a server that archives another line says whether all is well with that. With --json each
+    /// line is an object; in the last one queue is null, and it tells of the archive too.
     #[command(after_help = after(
         "pinpriq status
         pinpriq status --prefix mail --count 500
@@ -394,6 +396,27 @@ Exit codes:
         4  there is no backup, or none of a moment that early",
     ))]
     Restore(RestoreArgs),
+    /// Look at what a server had at a moment: read-only, on this machine.
+    ///
+    /// The moment comes from a place with backups, or from a data directory that no server uses.
+    /// Such a directory reaches back as far as its segments. What it had is copied into a
+    /// directory below $TMPDIR, which is removed at the end, and shown over RESP and HTTP, with the
+    /// dashboard: `get`, `scan`, `explain`, `stats`, `export` and the like, with --address.
+    ///
+    /// Time stands at the moment: no lease, delay, TTL, schedule or membership ends. Whatever would
+    /// change something is refused as READONLY. With `pinpriq export` and `pinpriq import` tasks go
+    /// from here to a server that runs. It goes on until SIGINT or SIGTERM.
+    #[command(after_help = after(
+        "pinpriq look /mnt/backup/pinpriq --until -10m
+        pinpriq look s3://backups/pinpriq --until 2026-11-26T14:02:00Z --resp 127.0.0.1:7351
+        pinpriq look /var/lib/pinpriq-old --http 127.0.0.1:7352",
+        "0  ended by a signal
+        1  the place could not be read, or the directory not written
+        2  wrong usage, also an address that other machines reach
+        3  a server uses the directory; or something is damaged, or of a newer format
+        4  there is no backup, or the moment lies before all that there is",
+    ))]
+    Look(LookArgs),
     /// Tell what is in a data directory, and whether it is damaged.
     ///
     /// Reads the whole journal and changes nothing. May be used while a server uses the directory:

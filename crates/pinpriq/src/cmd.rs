@@ -11,6 +11,7 @@ mod cluster;
 mod completions;
 mod fanout;
 mod figures;
+mod look;
 mod man;
 mod ping;
 mod places;
@@ -56,6 +57,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Backup(arguments) => backup::backup(&arguments),
         Command::Archive(command) => archive::archive(&command),
         Command::Restore(arguments) => restore::restore(&arguments),
+        Command::Look(arguments) => look::look(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::Salvage(arguments) => salvage::salvage(&arguments),
         Command::Reshard(arguments) => reshard::reshard(&arguments),

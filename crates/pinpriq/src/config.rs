@@ -15,6 +15,7 @@ use crate::settings::{
     TimeOrOff, TtlZero,
 };
 
+mod archive;
 pub(crate) mod cluster;
 #[cfg(test)]
 mod tests;
@@ -79,6 +80,18 @@ pub(crate) enum Unusable {
     /// There are no other nodes to send clients to.
     #[error("resp-cluster is for a node of a cluster: name the cluster with --cluster")]
     OnlyInCluster,
+    /// The archive of a server has what its data directory has.
+    #[error("archive needs a data directory, and durability memory uses none")]
+    NothingToArchive,
+    /// What is in the engine is not in the data directory of a node.
+    #[error(
+        "archive is not for a node of a cluster: take the backups of its engine, or write a data \
+         directory with pinpriq cluster export"
+    )]
+    ArchiveInCluster,
+    /// There is no place to do that in.
+    #[error("{setting} has no use without archive, which names the place")]
+    OnlyWithArchive { setting: &'static str },
     /// Users come from one place.
     #[error("users and password-file are two ways to have users: give one of them")]
     UsersTwice,
@@ -161,7 +174,10 @@ fn explain(error: &toml::de::Error, text: &str) -> String {
 }
 
 /// Returns the time that was given, or the default.
-fn time<const MAX: u64>(given: Option<Time<MAX>>, default: Duration) -> Duration {
+fn time<const MAX: u64, const MIN: u64>(
+    given: Option<Time<MAX, MIN>>,
+    default: Duration,
+) -> Duration {
     given.map_or(default, |time| Duration::from_millis(time.ms()))
 }
 
@@ -170,14 +186,16 @@ fn time<const MAX: u64>(given: Option<Time<MAX>>, default: Duration) -> Duration
 fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusable> {
     let cluster = cluster::plan(&settings)?;
     let tls = tls::options(&settings)?;
+    let archive = archive::plan(&settings)?;
     let mut defaults = Config::default();
     if let Some(memory) = memory {
         let payload = settings.payload_bytes_max.map(Size::bytes);
         let payload = payload.unwrap_or(defaults.limits.payload_bytes_max as u64);
         defaults.limits.task_bytes_max = (memory / MEMORY_SHARE).max(payload);
     }
-    let (options, bounds) = (defaults.pinpriq_options, defaults.limits);
+    let bounds = defaults.limits;
     let limits = limits_of_what_is_kept(&settings, bounds);
+    let pinpriq_options = pinpriq_options(&settings, defaults.pinpriq_options);
     let listeners = listeners([
         (DoorName::Pinpriq, settings.pinpriq),
         (DoorName::Resp, settings.resp),
@@ -203,11 +221,9 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
         insecure_open: settings.insecure_open == Some(Switch::On),
         audit: settings.audit.map(audit_to),
         tls,
-        pinpriq_options: server::PinpriqOptions {
-            framing: settings.pinpriq_framing.map_or(options.framing, Framing::for_server),
-            ttl_zero: settings.pinpriq_ttl_zero.map_or(options.ttl_zero, TtlZero::for_server),
-            requeue: settings.pinpriq_requeue.map_or(options.requeue, |it| it == Switch::On),
-        },
+        look: None,
+        archive,
+        pinpriq_options,
         limits: server::Limits {
             connections_max: count(settings.connections_max, defaults.limits.connections_max),
             payload_bytes_max,
@@ -237,6 +253,15 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
     };
     let ignores_data = settings.ignore_data == Some(Switch::On);
     Ok(Plan { config, logging, ignores_data, cluster })
+}
+
+/// Returns the open points of the pinpriq protocol as set.
+fn pinpriq_options(settings: &Settings, options: server::PinpriqOptions) -> server::PinpriqOptions {
+    server::PinpriqOptions {
+        framing: settings.pinpriq_framing.map_or(options.framing, Framing::for_server),
+        ttl_zero: settings.pinpriq_ttl_zero.map_or(options.ttl_zero, TtlZero::for_server),
+        requeue: settings.pinpriq_requeue.map_or(options.requeue, |it| it == Switch::On),
+    }
 }
 
 /// Returns limits in which those of what a shard keeps besides tasks are as set.
@@ -340,8 +365,8 @@ fn size<const MAX: u64>(setting: Option<Size<MAX>>, default: usize) -> usize {
 }
 
 /// Returns a time, or `None` if it is off.
-fn time_or_off<const MAX: u64>(
-    setting: Option<TimeOrOff<MAX>>,
+fn time_or_off<const MAX: u64, const MIN: u64>(
+    setting: Option<TimeOrOff<MAX, MIN>>,
     default: Option<Duration>,
 ) -> Option<Duration> {
     setting.map_or(default, |it| it.ms().map(Duration::from_millis))

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use clap::{Arg, ValueEnum};
 use serde::Deserialize;
 
-pub(crate) use self::amounts::{Bounded, Size, Time, TimeOrOff};
-pub(crate) use self::names::{Address, HostName, HostNames, Listen, NodeName, Origin};
+pub(crate) use self::amounts::{Bounded, Kept, Size, Time, TimeOrOff};
+pub(crate) use self::names::{Address, HostName, HostNames, Listen, NodeName, Origin, PlaceName};
 use crate::cluster::url::ClusterUrl;
 
 mod amounts;
@@ -180,6 +180,36 @@ settings! {
     /// unless this is on.
     #[arg(num_args = 0..=1, default_missing_value = "on")]
     ignore_data: Switch as "on|off",
+
+    /// Where the server archives what happens, while it serves [default: none]
+    ///
+    /// A directory, or `s3://BUCKET/PREFIX`. What is confirmed is there --archive-every later, and
+    /// after one upload. `pinpriq restore` brings back any moment from there. Not for durability
+    /// memory, nor for a node of a cluster.
+    archive: PlaceName as "PLACE",
+
+    /// How often the archive gets what is new, from 100ms to 1h [default: 1s]
+    #[arg(allow_hyphen_values = true)]
+    archive_every: Time<3_600_000, 100> as "TIME",
+
+    /// How far back the archive keeps every moment, at least 1h [default: none]
+    ///
+    /// A time with a unit, such as 7d. What is older is removed once an hour, as
+    /// `pinpriq archive prune` does. Without it every moment stays.
+    #[arg(allow_hyphen_values = true)]
+    archive_keep: Kept as "TIME",
+
+    /// How much of the disk may hold what an archive out of reach does not have yet
+    /// [default: a tenth of the disk]
+    ///
+    /// Beyond it that part is given up with a warning, and the archive has a gap.
+    #[arg(allow_hyphen_values = true)]
+    archive_backlog: Size<{ 1 << 50 }> as "SIZE",
+
+    /// How often the archive is compared with the data directory, at least 1h, or off
+    /// [default: off]
+    #[arg(allow_hyphen_values = true)]
+    scrub_every: TimeOrOff<31_536_000_000, 3_600_000> as "TIME|off",
 
     /// How many shards, each with a thread, share the queues [default: 1]
     ///

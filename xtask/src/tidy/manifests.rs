@@ -42,7 +42,14 @@ const DIRECTIONS: [(&str, &[&str]); 13] = [
     ("pinpriq-load", &["pinpriq-tls", "pinpriq-proto"]),
     (
         "pinpriq-server",
-        &["pinpriq-cluster", "pinpriq-engine", "pinpriq-store", "pinpriq-tls", "pinpriq-proto"],
+        &[
+            "pinpriq-archive",
+            "pinpriq-cluster",
+            "pinpriq-engine",
+            "pinpriq-store",
+            "pinpriq-tls",
+            "pinpriq-proto",
+        ],
     ),
     ("pinpriq-archive", &["pinpriq-store", "pinpriq-proto"]),
     ("pinpriq-cluster", &["pinpriq-store", "pinpriq-tls"]),

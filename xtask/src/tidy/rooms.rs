@@ -13,7 +13,7 @@ use super::tree::Tree;
 
 /// The rooms of the server, which are the modules of its `lib.rs`. Each may use those above it in
 /// this list, and none below it.
-const ROOMS: [(&str, &str); 30] = [
+const ROOMS: [(&str, &str); 32] = [
     ("bell", "wakes a task on the same thread"),
     ("error", "why a server does not start, or has ended"),
     ("plain", "escapes what may be shown on a terminal"),
@@ -34,6 +34,8 @@ const ROOMS: [(&str, &str); 30] = [
     ("access", "users, how they sign in, and the audit"),
     ("clients", "what is said about a client in any shard"),
     ("facts", "what is counted and known about a shard"),
+    ("cuts", "how far all journals are, and their files"),
+    ("archiving", "sends what happens to an archive, while the server serves"),
     ("letters", "what shards write to each other, and who serves which"),
     ("links", "letters to other nodes, as bytes on connections"),
     ("session", "what a shard knows about one client, and its outbox"),

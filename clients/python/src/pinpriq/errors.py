@@ -18,6 +18,7 @@ _STRIPPED: tuple[tuple[type[Exception], str], ...] = (
     (redis_errors.ClusterCrossSlotError, "CROSSSLOT"),
     (redis_errors.MovedError, "MOVED"),
     (redis_errors.NoPermissionError, "NOPERM"),
+    (redis_errors.ReadOnlyError, "READONLY"),
     (redis_errors.AuthenticationError, "NOAUTH"),
 )
 
@@ -173,6 +174,10 @@ class Moved(Refused, words="MOVED"):
 
 class Denied(Refused, words="NOAUTH WRONGPASS NOPERM"):
     """`NOAUTH`, `WRONGPASS` or `NOPERM`: who asks may not do this."""
+
+
+class ReadOnly(Refused, words="READONLY"):
+    """`READONLY`: the server only shows a moment, and nothing can be changed."""
 
 
 class StoreFailed(Refused, words="STORE"):

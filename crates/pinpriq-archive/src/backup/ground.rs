@@ -16,6 +16,7 @@ use crate::line::Line;
 use crate::mark::{By, Mark, Part, SEGMENT_BYTES_MAX, ShardMark};
 use crate::names::{LineId, SegmentId};
 use crate::object::PIECE_BYTES;
+use crate::ours::{Ours, rival};
 use crate::place::Place;
 use crate::source::{CutInfo, SegmentEnd, Source, SourceError};
 
@@ -25,6 +26,8 @@ const EMPTY_COMMIT_BYTES: u64 = 64;
 /// What is known before anything is written.
 pub(crate) struct Ground {
     pub(crate) cut: CutInfo,
+    /// What writes the next mark.
+    pub(crate) by: By,
     pub(crate) line: LineId,
     /// Whether the place has the object that says what the line is.
     pub(crate) has_line: bool,
@@ -65,8 +68,13 @@ impl Head {
 }
 
 impl Ground {
-    /// Looks at both sides, and refuses what does not go on from what the place holds.
-    pub(crate) fn look(source: &mut dyn Source, place: &dyn Place) -> Result<Self, ArchiveError> {
+    /// Looks at both sides, and refuses what does not go on from what the place holds. A server
+    /// that archives by itself says which marks it has written.
+    pub(crate) fn look(
+        source: &mut dyn Source,
+        place: &dyn Place,
+        ours: Option<&Ours>,
+    ) -> Result<Self, ArchiveError> {
         let cut = source.cut().clone();
         check_cut(&cut)?;
         let (line, heads) = read_heads(source, &cut)?;
@@ -79,8 +87,10 @@ impl Ground {
             None => None,
         };
         let has_line = known.is_some();
-        let ground = Self { cut, line, has_line, newest, own, heads };
+        let by = if ours.is_some() { By::Serve } else { By::Backup };
+        let ground = Self { cut, by, line, has_line, newest, own, heads };
         ground.refuse_strangers(place, known.as_ref())?;
+        ours.map_or(Ok(()), |ours| ground.refuse_rivals(place, ours))?;
         ground.refuse_older_copies(source, place)?;
         Ok(ground)
     }
@@ -108,7 +118,8 @@ impl Ground {
     ) -> Result<(), ArchiveError> {
         let Some(newest) = &self.newest else { return Ok(()) };
         let (name, shards) = (place.name(), self.cut.shards.len());
-        if self.own.as_ref().is_some_and(|own| own.by == By::Serve) {
+        let is_archived = self.own.as_ref().is_some_and(|own| own.by == By::Serve);
+        if self.by == By::Backup && is_archived {
             return Err(ArchiveError::ArchivesItself { place: name });
         }
         if newest.shards.len() != shards {
@@ -138,6 +149,21 @@ impl Ground {
             self.line
         );
         Err(ArchiveError::Stranger { what })
+    }
+
+    /// Refuses a server if another one, which began with the same start of the same directory, has
+    /// written the newest mark of the line. A backup of this server may have come before its first.
+    fn refuse_rivals(&self, place: &dyn Place, ours: &Ours) -> Result<(), ArchiveError> {
+        let is_rival = |own: &&Mark| {
+            let is_of_this_start = |(known, segments): (&ShardMark, &Vec<SegmentEnd>)| {
+                segments.last().is_some_and(|newest| newest.incarnation == known.incarnation)
+            };
+            own.by == By::Serve
+                && own.shards.iter().zip(&self.cut.shards).any(is_of_this_start)
+                && !ours.has(own)
+        };
+        let found = self.own.as_ref().filter(is_rival);
+        found.map_or(Ok(()), |mark| Err(rival(place, mark)))
     }
 
     /// Refuses a directory that lacks what the newest mark of its own line has.
@@ -241,7 +267,7 @@ impl Ground {
 }
 
 /// Refuses a cut that cannot be one.
-fn check_cut(cut: &CutInfo) -> Result<(), ArchiveError> {
+pub(crate) fn check_cut(cut: &CutInfo) -> Result<(), ArchiveError> {
     let is_wrong = |segments: &Vec<SegmentEnd>| {
         let bytes = HEADER_BYTES as u64..=SEGMENT_BYTES_MAX;
         let in_row =

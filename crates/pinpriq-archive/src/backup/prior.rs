@@ -16,7 +16,7 @@ use crate::mark::ShardMark;
 use crate::names::SegmentId;
 use crate::place::Place;
 use crate::progress::Meter;
-use crate::source::{SegmentEnd, Source, SourceError};
+use crate::source::{CutInfo, SegmentEnd, Source, SourceError};
 
 /// What is known of a shard before anything is sent.
 pub(super) struct Prior {
@@ -41,7 +41,7 @@ impl Prior {
         let own = ground.own(shard);
         let mut prior = Self {
             there: BTreeSet::new(),
-            since: since(source, ground, shard)?,
+            since: since(source, &ground.cut, own, shard)?,
             last_number: own.map_or(0, |own| own.last_number),
             latest: Timestamp::ZERO,
         };
@@ -88,7 +88,7 @@ impl Prior {
 }
 
 /// Says what to do about damage in what no mark names.
-fn left_over(error: ArchiveError) -> ArchiveError {
+pub(crate) fn left_over(error: ArchiveError) -> ArchiveError {
     match error {
         ArchiveError::Damaged { name, what } => ArchiveError::LeftOver { name, what },
         other => other,
@@ -96,27 +96,29 @@ fn left_over(error: ArchiveError) -> ArchiveError {
 }
 
 /// The segments that are full: all but the newest.
-pub(super) fn full(segments: &[SegmentEnd]) -> &[SegmentEnd] {
+pub(crate) fn full(segments: &[SegmentEnd]) -> &[SegmentEnd] {
     segments.split_last().map_or(segments, |(_, full)| full)
 }
 
 /// Returns the earliest moment of which the segments of a shard have everything: the first commit
 /// that needs none before them. If the log begins with them, it is the moment when it began.
 ///
-/// Reads the headers of segments from the newest back, and usually one segment.
-fn since(
+/// Reads the headers of segments from the newest back, and usually one segment. It reads nothing if
+/// the newest mark of the line, whose shard `own` is, begins with the same segment.
+pub(crate) fn since(
     source: &mut dyn Source,
-    ground: &Ground,
+    cut: &CutInfo,
+    own: Option<&ShardMark>,
     shard: usize,
 ) -> Result<Timestamp, ArchiveError> {
-    let segments = &ground.cut.shards[shard];
+    let segments = &cut.shards[shard];
     let Some(first) = segments.first() else { return Ok(Timestamp::ZERO) };
     // A start may have taken the place of the commit that was found for the last mark.
     let is_as_before = |own: &&ShardMark| {
         own.first() == first.number
             && own.parts.iter().all(|part| segments.iter().any(|it| id(it) == part.segment()))
     };
-    if let Some(own) = ground.own(shard).filter(is_as_before) {
+    if let Some(own) = own.filter(is_as_before) {
         return Ok(Timestamp::from_ms(own.since_ms));
     }
     let mut from = 0;
@@ -127,7 +129,7 @@ fn since(
             break;
         }
         if index == 0 && header.first_lsn == 1 {
-            return Ok(header.now.min(ground.cut.at));
+            return Ok(header.now.min(cut.at));
         }
     }
     for segment in &segments[from..] {

@@ -12,7 +12,7 @@ use crate::error::ArchiveError;
 use crate::fetch;
 use crate::line::Line;
 use crate::listed::PartsListed;
-use crate::mark::{Part, Run, ShardMark};
+use crate::mark::{By, Part, ShardMark};
 use crate::names::{self, SegmentId};
 use crate::object::Writer;
 use crate::place::Place;
@@ -20,10 +20,13 @@ use crate::progress::Meter;
 use crate::source::{SegmentEnd, Source, SourceError};
 
 /// The most bytes of parts in one object, before compression, unless one part has more.
-const OBJECT_BYTES_MAX: u64 = 32 << 20;
+pub(crate) const OBJECT_BYTES_MAX: u64 = 32 << 20;
 
-/// The most objects that a part may be spread over. Then it is sent once more as one.
+/// The most objects that a part may be spread over by backups. Then it is sent once more as one.
 const CHAIN_MAX: u64 = 100;
+
+/// The same for a server that archives by itself, and sends a little each second.
+pub(crate) const SERVED_CHAIN_MAX: u64 = 1_000;
 
 /// Sends what is missing.
 pub(super) struct Sending<'a> {
@@ -95,19 +98,10 @@ impl<'a> Sending<'a> {
     ) -> Result<ShardMark, ArchiveError> {
         let ground = self.ground;
         let segments = &ground.cut.shards[shard];
-        let mut mark = ShardMark {
-            whole: Vec::new(),
-            parts: Vec::new(),
-            incarnation: segments.last().map_or(0, |segment| segment.incarnation),
-            last_number: 0,
-            since_ms: 0,
-        };
+        let incarnation = segments.last().map_or(0, |segment| segment.incarnation);
+        let mut mark = ShardMark::begun(incarnation);
         for segment in full(segments) {
-            let SegmentId { number, incarnation } = id(segment);
-            match mark.whole.last_mut() {
-                Some(run) if run.incarnation == incarnation => run.last = number,
-                _ => mark.whole.push(Run { incarnation, first: number, last: number }),
-            }
+            mark.push_whole(id(segment));
             if !prior.there.contains(&id(segment)) {
                 let last_number = self.send_one(shard, segment)?;
                 mark.last_number = mark.last_number.max(last_number);
@@ -179,7 +173,11 @@ impl<'a> Sending<'a> {
         let head = self.ground.heads[shard].sum();
         let nothing = Part { number, incarnation, bytes: 0, head, objects: Vec::new() };
         let own = self.ground.own(shard).and_then(|own| own.parts.last());
-        let fits = |part: &&Part| part.segment() == id(segment) && part.count_objects() < CHAIN_MAX;
+        let most = match self.ground.by {
+            By::Backup => CHAIN_MAX,
+            By::Serve => SERVED_CHAIN_MAX,
+        };
+        let fits = |part: &&Part| part.segment() == id(segment) && part.count_objects() < most;
         let Some(part) = own.filter(fits) else { return Ok(nothing) };
         for (mark, object) in part.each_object() {
             if !listed.has(mark, object)? {
@@ -246,7 +244,7 @@ impl<'a> Sending<'a> {
 }
 
 /// Refuses an object that does not come back from the place as it was written.
-pub(super) fn compare(place: &dyn Place, name: &str, bytes: &[u8]) -> Result<(), ArchiveError> {
+pub(crate) fn compare(place: &dyn Place, name: &str, bytes: &[u8]) -> Result<(), ArchiveError> {
     match place.get(name)? {
         Some(found) if found == bytes => Ok(()),
         Some(_) => Err(ArchiveError::damaged(name, "it does not come back as it was written")),
@@ -255,6 +253,6 @@ pub(super) fn compare(place: &dyn Place, name: &str, bytes: &[u8]) -> Result<(),
 }
 
 /// The number of a shard as objects have it.
-fn number_of(shard: usize) -> u32 {
+pub(crate) fn number_of(shard: usize) -> u32 {
     u32::try_from(shard).unwrap_or(u32::MAX)
 }

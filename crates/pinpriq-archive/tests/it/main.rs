@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first thing that goes wrong")]
 
+mod archiver;
 mod backups;
 mod codecs;
 mod golden;

@@ -186,7 +186,8 @@ fn a_line_that_another_went_on_from_goes_with_all_its_objects() {
     let data = root.path().join("data");
     let choice = Catalogue::read(&place).unwrap().choose(None, Until::Latest).unwrap();
     let now = server.now();
-    let order = Order { data: &data, journal: options(1), wishes: Wishes::default(), now };
+    let order =
+        Order { data: &data, journal: options(1), wishes: Wishes::default(), now, announces: true };
     let restored = restore(&place, &choice, &order, &mut |_| {}).unwrap();
     let mut heir = Server::of_directory(&data, restored.line.0, 1);
     for _ in 0..3 {

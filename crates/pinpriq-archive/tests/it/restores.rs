@@ -26,13 +26,19 @@ fn choose(place: &MemoryPlace, until: Until) -> Choice {
 }
 
 /// Restores into a directory. The seed decides its number.
-fn restore_to(
+pub(crate) fn restore_to(
     place: &dyn Place,
     choice: &Choice,
     data: &Path,
     seed: u64,
 ) -> Result<Restored, ArchiveError> {
-    let order = Order { data, journal: options(seed), wishes: Wishes::default(), now: NOW };
+    let order = Order {
+        data,
+        journal: options(seed),
+        wishes: Wishes::default(),
+        now: NOW,
+        announces: true,
+    };
     let mut last = 0;
     restore(place, choice, &order, &mut |progress| {
         assert_eq!(progress.done, last + 1);
@@ -42,7 +48,7 @@ fn restore_to(
 
 /// Checks that a directory holds what the server held at a moment.
 #[track_caller]
-fn expect_state(data: &Path, server: &Server, moment: Timestamp) {
+pub(crate) fn expect_state(data: &Path, server: &Server, moment: Timestamp) {
     let held = read_directory(data).unwrap();
     let expected = server.states_at(moment);
     assert_eq!(held.contents.len(), expected.len());
@@ -178,6 +184,32 @@ fn a_place_that_may_not_be_told_of_the_line_gives_a_directory_all_the_same() {
     let refused = restore_to(&place, &choose(&place, Until::Latest), &other, 2).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Failed, "{refused}");
     assert!(shards_in(&other).is_err(), "it is unfinished");
+}
+
+/// It needs no right to write, and leaves the place as it is.
+#[test]
+fn a_directory_to_look_at_is_made_without_a_word_to_the_place() {
+    let (place, mut dice) = (MemoryPlace::new(), Dice::new(14));
+    let mut server = Server::new(14, 2);
+    server.turns(&mut dice, 40);
+    server.back_up(&place).unwrap();
+    let (choice, before) = (choose(&place, Until::Latest), place.objects());
+    place.keep_out();
+    let root = tempfile::tempdir().unwrap();
+    let data = root.path().join("data");
+    let order = Order {
+        data: &data,
+        journal: options(1),
+        wishes: Wishes::default(),
+        now: NOW,
+        announces: false,
+    };
+    let restored = restore(&place, &choice, &order, &mut |_| {}).unwrap();
+    assert_eq!(restored.unannounced, None);
+    assert!(place.objects() == before, "nothing was written");
+    expect_state(&data, &server, choice.until);
+    let held = read_directory(&data).unwrap();
+    assert!(held.contents.iter().all(|contents| contents.header.now == choice.until));
 }
 
 /// Another one has read the same, and tells of its line at the same moment.

@@ -55,8 +55,15 @@ struct Shard {
 impl Server {
     /// A new data directory.
     pub(crate) fn new(directory: u64, shards: usize) -> Self {
+        Self::with_segments(directory, shards, SEGMENT_BYTES)
+    }
+
+    /// A new data directory whose segments have another size.
+    pub(crate) fn with_segments(directory: u64, shards: usize, segment_bytes: u32) -> Self {
         let disks = (0..shards).map(|shard| FaultyDisk::new(shard as u64)).collect();
-        Self::on(directory, disks, directory)
+        let slack_bytes = 2 * u64::from(segment_bytes);
+        let options = JournalOptions { segment_bytes, slack_bytes, ..options(directory) };
+        Self::on(directory, disks, options)
     }
 
     /// A server on the files of a directory.
@@ -66,14 +73,14 @@ impl Server {
                 if shards == 1 { data.to_owned() } else { data.join(shard_name(shard)) };
             FaultyDisk::with_files(shard as u64, &files(&path))
         });
-        Self::on(directory, disks.collect(), directory ^ 5)
+        Self::on(directory, disks.collect(), options(directory ^ 5))
     }
 
-    fn on(directory: u64, disks: Vec<FaultyDisk>, salt_seed: u64) -> Self {
+    fn on(directory: u64, disks: Vec<FaultyDisk>, options: JournalOptions) -> Self {
         let count = disks.len();
         let start = |(shard, disk): (usize, FaultyDisk)| {
             let at: Arc<dyn Disk> = Arc::new(disk.clone());
-            let journal = Journal::open(at, options(salt_seed), Runner::Inline).unwrap();
+            let journal = Journal::open(at, options, Runner::Inline).unwrap();
             let expected = Expected {
                 directory: Some(directory),
                 shard: u32::try_from(shard).unwrap(),
@@ -100,7 +107,7 @@ impl Server {
             disks.push(disk);
             known.push(states);
         }
-        let mut server = Self::on(directory, disks, salt_seed);
+        let mut server = Self::on(directory, disks, options(salt_seed));
         for (shard, mut states) in server.shards.iter_mut().zip(known) {
             std::mem::swap(&mut shard.states, &mut states);
         }
@@ -112,7 +119,7 @@ impl Server {
     pub(crate) fn copied(&self, salt_seed: u64) -> Self {
         let copy = |shard: &Shard| FaultyDisk::with_files(9, &shard.disk.files());
         let mut server =
-            Self::on(self.directory, self.shards.iter().map(copy).collect(), salt_seed);
+            Self::on(self.directory, self.shards.iter().map(copy).collect(), options(salt_seed));
         server.now = server.now.max(self.now);
         server
     }
@@ -126,6 +133,18 @@ impl Server {
             let changes: Vec<Change> = changes.collect();
             shard.caller.header.now = shard.caller.header.now.max(now);
             shard.caller.append(&changes, Urgency::Soon).unwrap();
+            shard.states.push((shard.caller.header.now, shard.caller.fold.without_places()));
+            shard.caller.settle().unwrap();
+            self.now = self.now.max(shard.caller.header.now);
+        }
+    }
+
+    /// Makes one small change in each shard.
+    pub(crate) fn tick(&mut self) {
+        let now = Timestamp::from_ms(self.now.ms() + 1);
+        for shard in &mut self.shards {
+            shard.caller.header.now = shard.caller.header.now.max(now);
+            shard.caller.append(&[sample_queue("a", true)], Urgency::Soon).unwrap();
             shard.states.push((shard.caller.header.now, shard.caller.fold.without_places()));
             shard.caller.settle().unwrap();
             self.now = self.now.max(shard.caller.header.now);
@@ -280,17 +299,24 @@ fn segments(files: &BTreeMap<String, Vec<u8>>) -> (Vec<SegmentEnd>, BTreeMap<u32
     (ends, bytes.collect())
 }
 
-/// Where the commits of a segment end, and the oldest segment that the last of them needs. Written
-/// a second time, from the page on the journal.
+/// Where the commits of a segment end, and the oldest segment that the last of them needs.
 fn end_of(bytes: &[u8]) -> (usize, u32) {
-    let (mut at, mut oldest, mut due) = (HEADER_BYTES, 0, u64_at(bytes, 32));
+    let ends = ends(bytes);
+    ends.last().copied().unwrap_or((HEADER_BYTES, 0))
+}
+
+/// Where each commit of a segment ends, and the oldest segment that it needs. Written a second
+/// time, from the page on the journal.
+pub(crate) fn ends(bytes: &[u8]) -> Vec<(usize, u32)> {
+    let (mut at, mut ends, mut due) = (HEADER_BYTES, Vec::new(), u64_at(bytes, 32));
     while bytes.len() >= at + 64 && u32_at(bytes, at) == 0x5051_4231 && u64_at(bytes, at + 8) == due
     {
-        oldest = u32_at(bytes, at + 48);
+        let oldest = u32_at(bytes, at + 48);
         at = (at + 64 + usize::try_from(u32_at(bytes, at + 4)).unwrap()).next_multiple_of(8);
+        ends.push((at, oldest));
         due += 1;
     }
-    (at, oldest)
+    ends
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {

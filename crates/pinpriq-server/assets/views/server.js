@@ -62,7 +62,16 @@ function journal({ persistence: it, disk_free_bytes: free }) {
       commits.count > 0 ? span(commits.sum / commits.count / 1_000) : "–",
     ],
     ["Records written again", count(it.journal_rewrites)],
+    archive(it),
   ]);
+}
+
+// Whether what happens is archived, and if not, why.
+function archive({ archive_state: state, archive_behind_bytes: missing, archive_behind_ms: ms }) {
+  if (!state || state === "off") return null;
+  const behind = ms > 0 ? `; ${bytes(missing)} of the last ${span(ms)} are not there yet` : "";
+  const isWell = state === "ok" || state === "starting";
+  return ["Archive", h("span", { class: isWell ? null : "bad" }, `${state}${behind}`)];
 }
 
 const memory = ({ tasks: it }) =>

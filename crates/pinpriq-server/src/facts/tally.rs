@@ -24,13 +24,22 @@ pub(crate) type ByDoor = [u64; DOORS];
 /// What a shard counts about its clients.
 #[derive(Default)]
 pub(crate) struct Tally {
-    refusals: [[Cell<u64>; Code::COUNT]; DOORS],
+    refusals: [ByCode; DOORS],
     closes: [Cell<u64>; Ending::ALL.len()],
     received: [Cell<u64>; DOORS],
     sent: [Cell<u64>; DOORS],
     commands: RefCell<Vec<Asked>>,
     http_connections: Cell<u64>,
     http_refusals: Arc<HttpRefusals>,
+}
+
+/// A count for each code of a refusal.
+struct ByCode([Cell<u64>; Code::COUNT]);
+
+impl Default for ByCode {
+    fn default() -> Self {
+        Self([const { Cell::new(0) }; Code::COUNT])
+    }
 }
 
 /// What was asked of one command.
@@ -79,7 +88,7 @@ impl Default for HttpRefusals {
 impl Tally {
     /// Counts a refusal that is reported to a client of this door, or that ends its connection.
     pub(crate) fn refuse(&self, door: DoorName, code: Code) {
-        add(&self.refusals[door as usize][code.index()], 1);
+        add(&self.refusals[door as usize].0[code.index()], 1);
     }
 
     /// Returns where refusals count that are decided before a request over HTTP is a command.
@@ -135,7 +144,7 @@ impl Tally {
 
     /// Returns the counts. The connections are those over HTTP.
     pub(crate) fn counts(&self) -> Counts {
-        let mut refusals = self.refusals.each_ref().map(|door| door.each_ref().map(Cell::get));
+        let mut refusals = self.refusals.each_ref().map(|door| door.0.each_ref().map(Cell::get));
         let http = &mut refusals[DoorName::Http as usize];
         for (count, more) in http.iter_mut().zip(&self.http_refusals.0) {
             *count += more.load(Ordering::Relaxed);

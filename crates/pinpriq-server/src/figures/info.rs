@@ -85,6 +85,16 @@ pub(crate) static TABLE: &[Entry] = figures! {
             |it| it.figures.commit_us;
         journal_commit_records: Histogram Plain "the records in each write",
             |it| it.figures.commit_records;
+        archive_state: Text Plain
+            "whether the archive works: `off`, `starting`, `ok`, or why not",
+            |it| it.archive.state.as_str();
+        archive_behind_bytes: Gauge Bytes "what the journal has and the archive does not have yet",
+            |it| it.archive.behind_bytes;
+        archive_behind_ms: Gauge Milliseconds
+            "the age of the last moment that the archive has, or 0 if it lacks nothing",
+            |it| it.archive.behind.ms();
+        archive_failures: Counter Plain "how often archiving has failed, before it was tried again",
+            |it| it.archive.failures;
     }
     Tasks {
         present; put; acked; expired; killed; dead; evicted; moved; failures; duplicates; bytes;

@@ -13,6 +13,7 @@ use super::info::{self, Section};
 use super::stats::{self, Scope};
 use super::*;
 use crate::facts::Facts;
+use crate::facts::archive::ArchiveFacts;
 use crate::facts::cluster::{ClusterFacts, LogFacts, Report};
 use crate::facts::tally::Counts;
 
@@ -63,6 +64,10 @@ journal_commits:17
 journal_rewrites:18
 journal_commit_us:count=3,sum=5002,le1=2,le16384=3
 journal_commit_records:count=0,sum=0
+archive_state:it is away
+archive_behind_bytes:120
+archive_behind_ms:121
+archive_failures:122
 
 # Tasks
 present:10
@@ -117,15 +122,16 @@ refusals_CLUSTERDOWN:89
 refusals_UNKNOWN:90
 refusals_NOPERM:91
 refusals_CANCELLED:92
-refusals_ERR:93
-refusals_NOPROTO:94
-refusals_MOVED:95
-refusals_CROSSSLOT:96
-refusals_METHOD:97
-refusals_MEDIATYPE:98
-refusals_LATE:99
-refusals_NOAUTH:100
-refusals_WRONGPASS:101
+refusals_READONLY:93
+refusals_ERR:94
+refusals_NOPROTO:95
+refusals_MOVED:96
+refusals_CROSSSLOT:97
+refusals_METHOD:98
+refusals_MEDIATYPE:99
+refusals_LATE:100
+refusals_NOAUTH:101
+refusals_WRONGPASS:102
 
 # Cluster
 cluster_enabled:1
@@ -255,6 +261,13 @@ fn facts() -> Facts {
         is_draining: true,
         log_lines_dropped: 118,
         audit_events_dropped: 119,
+        archive: ArchiveFacts {
+            state: "it is away".to_owned(),
+            has_failed: true,
+            behind_bytes: 120,
+            behind: Span::from_ms(121),
+            failures: 122,
+        },
         logs: vec![
             LogFacts { shard: 3, extent: Extent { head: 300, applied: 303 }, is_suspended: true },
             LogFacts { shard: 0, extent: Extent { head: 200, applied: 200 }, is_suspended: false },

@@ -68,7 +68,8 @@ pub(crate) struct Desk {
     pace: Pace,
     /// The deliveries that this shard had made before the credits began.
     delivered_before: u64,
-    /// Whether anything stands between a request and this shard: other places, or users.
+    /// Whether anything stands between a request and this shard: other places, users, or a moment
+    /// that is only looked at.
     detours: Cell<bool>,
     /// Whether something may be asked of other places. Without other shards, it becomes true with
     /// the first question that all places answer.
@@ -101,7 +102,8 @@ impl Desk {
     ) -> Self {
         let may_ask = |post: &Post| post.shards() > 1 || post.own() >= post.shards();
         let routes = shard.post().is_some_and(may_ask);
-        let detours = Cell::new(routes || roster.is_some() || audit.is_some());
+        let stands = shard.look().is_some();
+        let detours = Cell::new(routes || roster.is_some() || audit.is_some() || stands);
         let (routes, guard) = (Cell::new(routes), roster.map(Guard::new));
         let is_placed = who.1.was_moved() || shard.own() >= shard.shards();
         let credits = Credits::new(limits.in_flight_max);
@@ -240,6 +242,7 @@ impl Desk {
         request: RequestId,
         command: &Command<'_>,
     ) -> Result<(), Undone> {
+        self.refuse_change(command)?;
         let audited = self.begin_audit(command);
         let asked = if self.is_guarded() {
             self.ask_guarded(request, command)
@@ -250,6 +253,14 @@ impl Desk {
             self.end_audit(command, audited, &asked);
         }
         asked
+    }
+
+    /// Refuses what does not only look, on a server that shows a moment.
+    fn refuse_change(&self, command: &Command<'_>) -> Result<(), Undone> {
+        match self.seat.shard.look() {
+            Some(look) if !command.only_looks() => Err(Undone::Refused(look.refusal())),
+            _ => Ok(()),
+        }
     }
 
     /// Sends a command without checking the user's rights.
@@ -399,6 +410,7 @@ impl Desk {
         first: &mut Option<Vec<u8>>,
         command: &Command<'_>,
     ) -> Result<(), Undone> {
+        self.refuse_change(command)?;
         self.check_rights(command)?;
         let Command::Transaction([step]) = command else { return Ok(()) };
         if !self.routes.get() {

@@ -250,6 +250,10 @@ impl Seat {
             Applied::Waits => {
                 let has_changed = matches!(command, Command::Put(_) | Command::PutInLine { .. });
                 self.shard.block(&self.session, Blocked { request, has_changed });
+                if self.shard.look().is_some() {
+                    // No time passes, and nothing happens that could be waited for.
+                    self.shard.end_waits(self.client);
+                }
                 return Ok(());
             }
             Applied::Refused(kind) if !self.manners.tells_refusals => {

@@ -10,13 +10,13 @@ mod charging;
 mod clients;
 mod driving;
 mod owner;
+mod standing;
 mod survey;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use pinpriq_engine::Applied;
 use pinpriq_proto::command::Command;
@@ -30,19 +30,17 @@ use tokio::sync::Notify;
 use super::notices::Notices;
 use super::readers::{Readers, Returned};
 use super::spread::Spread;
-use crate::access::audit;
 use crate::access::charges::Charges;
 use crate::clients::about::is_guest;
 use crate::clients::contacts::Contacts;
 use crate::clients::ending::Ending;
 use crate::clients::unsent::Unsent;
 use crate::clock::Clock;
-use crate::config::{DoorName, Durability};
-use crate::facts::Facts;
+use crate::config::{DoorName, Durability, Look};
 use crate::facts::tally::Tally;
+use crate::facts::{Facts, OfServer};
 use crate::letters::letter::Part;
 use crate::letters::mailbox::{Post, Route};
-use crate::log;
 use crate::session::outbox::{Write, output_bytes};
 use crate::session::{Blocked, Session};
 use crate::sharding::Sharding;
@@ -88,14 +86,16 @@ pub struct Shard {
     clock: Rc<dyn Clock>,
     /// The tasks of users, if the server has users.
     charges: OnceCell<RefCell<Charges>>,
-    /// Says whether the beanstalkd door refuses jobs.
-    is_draining: OnceCell<Arc<AtomicBool>>,
+    /// What it tells of the server.
+    server: OnceCell<OfServer>,
     /// The way to all shards, if there are several.
     post: Option<Post>,
     /// Who the clients of all shards are.
     contacts: Arc<Contacts>,
     /// The moment of everything that is being carried out, if it is fixed.
     moment: Cell<Option<Timestamp>>,
+    /// The moment at which time stands for the engine, if it does.
+    look: OnceCell<Look>,
     /// The number of turns that have ended.
     turns: Cell<u64>,
     /// Whether anything was carried out since then.
@@ -169,10 +169,11 @@ impl Shard {
             }),
             clock,
             charges: OnceCell::new(),
-            is_draining: OnceCell::new(),
+            server: OnceCell::new(),
             post,
             contacts,
             moment: Cell::new(None),
+            look: OnceCell::new(),
             turns: Cell::new(0),
             is_mid_turn: Cell::new(false),
             reads_back: Cell::new(false),
@@ -186,9 +187,9 @@ impl Shard {
         })
     }
 
-    /// Tells from now on whether the beanstalkd door refuses jobs, which this flag says.
-    pub(crate) fn tell_draining(&self, flag: Arc<AtomicBool>) {
-        drop(self.is_draining.set(flag));
+    /// Tells this of the server from now on.
+    pub(crate) fn tell_of(&self, server: OfServer) {
+        drop(self.server.set(server));
     }
 
     /// Shows everything to a witness from now on. The first witness stays. The figures of a queue
@@ -230,7 +231,7 @@ impl Shard {
 
     /// Returns the current moment for the engine.
     pub(crate) fn now(&self) -> Timestamp {
-        self.moment.get().unwrap_or_else(|| self.clock.now())
+        self.look.get().map_or_else(|| self.store_time(), |look| look.at)
     }
 
     /// Returns the moment on the time line for the moment `at` by the wall clock. From now, both
@@ -521,7 +522,7 @@ impl Shard {
         self.note_charges();
         self.turns.set(self.turns.get() + 1);
         self.is_mid_turn.set(false);
-        let now = self.now();
+        let now = self.store_time();
         let state = &mut *self.state.borrow_mut();
         let failure = state.durable.commit().and_then(|()| state.durable.drive(now)).err();
         state.route();
@@ -534,7 +535,7 @@ impl Shard {
             state.report(&failure);
             self.failed_bell.notify_one();
         }
-        let due = state.durable.poll_timeout();
+        let due = self.due(&state.durable);
         if due.is_some_and(|at| state.armed.is_none_or(|armed| at < armed)) {
             state.armed = due;
             self.timer_bell.notify_one();
@@ -584,7 +585,7 @@ impl Shard {
             shards: 1,
             incarnation: self.inspect(|durable| durable.engine().header()).incarnation,
             uptime: now.since(self.started_at),
-            now,
+            now: self.look.get().map_or(now, |look| look.at),
             clients,
             blocked,
             durability: self.durability,
@@ -595,11 +596,8 @@ impl Shard {
             task_bytes_max: self.inspect(|durable| durable.engine().bytes_max()),
             counts,
             suspended: self.inspect(|durable| u64::from(durable.is_suspended())),
-            is_draining: self.is_draining.get().is_some_and(|it| it.load(Ordering::Relaxed)),
-            log_lines_dropped: log::dropped(),
-            audit_events_dropped: audit::dropped(),
             logs: self.inspect(|durable| self.log_facts(durable)).into_iter().collect(),
-            cluster: None,
+            ..Facts::of_server(self.server.get(), now)
         };
         if self.own() < self.shards() { facts } else { facts.of_home() }
     }
@@ -649,7 +647,7 @@ impl Shard {
 
     /// Makes everything durable for an orderly stop, and blocks until it is.
     pub fn finish(&self) -> Result<(), StoreError> {
-        let now = self.now();
+        let now = self.store_time();
         loop {
             let returned = {
                 let state = &mut *self.state.borrow_mut();
@@ -660,7 +658,7 @@ impl Shard {
             let Some(Returned { client, tasks }) = returned else { break };
             self.put_back(client, &tasks);
         }
-        let now = self.now();
+        let now = self.store_time();
         self.state.borrow_mut().durable.close(now)
     }
 }

@@ -8,7 +8,7 @@ use pinpriq_proto::shares::SharesLook;
 use pinpriq_proto::stats::Figures;
 use pinpriq_proto::survey::{QueueNews, Surveyed};
 use pinpriq_proto::task::Bytes;
-use pinpriq_proto::time::Span;
+use pinpriq_proto::time::{Span, Timestamp};
 use tokio::sync::oneshot;
 
 use super::rates::Rates;
@@ -92,6 +92,12 @@ impl Surveyor {
             former_ms: 0,
             looked_for,
         }
+    }
+
+    /// Returns the moment of a survey for charts, which go on while the time of the tasks stands.
+    pub(crate) fn charted_at(&self, survey: &Survey) -> Timestamp {
+        let shard = &self.sight.shard;
+        if shard.look().is_some() { shard.clock().now() } else { survey.facts.now }
     }
 
     /// Surveys totals and these queues.

@@ -161,7 +161,7 @@ impl Runner {
         let former = self.former.replace(survey.clone());
         let former = former.unwrap_or_else(|| survey.clone());
         let passed_ms = survey.steady_ms.saturating_sub(former.steady_ms);
-        let at = survey.facts.now;
+        let at = self.surveyor.charted_at(&survey);
         let (journal, journal_before) = (&survey.facts.figures, &former.facts.figures);
         let commits = journal.commit_us.count().saturating_sub(journal_before.commit_us.count());
         let commit_us = journal.commit_us.sum().saturating_sub(journal_before.commit_us.sum());

@@ -23,8 +23,10 @@ use super::sockets::Port;
 use crate::clients::contacts::Contacts;
 use crate::clock::Clock;
 use crate::cluster::exchange::Exchange;
-use crate::config::{Config, DoorName};
+use crate::config::{Config, DoorName, Look};
 use crate::doors::{self, DoorOptions, RespAt, beanstalkd};
+use crate::facts::OfServer;
+use crate::facts::archive::Archived;
 use crate::facts::cluster::LogFacts;
 use crate::home::client::Client;
 use crate::home::desk::receive_news;
@@ -48,6 +50,8 @@ pub struct Common {
     contacts: Arc<Contacts>,
     pub(crate) beanstalkd: Arc<beanstalkd::Shared>,
     pub(crate) kept: Arc<Kept>,
+    /// How the archive of the server fares, if it has one.
+    pub(crate) archive: Option<Arc<Archived>>,
     pub(crate) access: Access,
     /// Where clients of Redis reach the server, once that is known.
     pub(crate) resp_at: OnceLock<RespAt>,
@@ -70,12 +74,13 @@ fn resp_among(all: &[(Port, SocketAddr)]) -> Option<RespAt> {
     first.map(|(port, at)| RespAt { port: at.port(), is_encrypted: port.is_encrypted })
 }
 
-/// Who may use a server, what the connections of its beanstalkd door have in common, and what all
-/// connections keep.
+/// Who may use a server, what the connections of its beanstalkd door have in common, what all
+/// connections keep, and how its archive fares.
 pub struct Company {
     pub(crate) access: Access,
     pub(crate) beanstalkd: Arc<beanstalkd::Shared>,
     pub(crate) kept: Arc<Kept>,
+    pub(crate) archive: Option<Arc<Archived>>,
 }
 
 impl Company {
@@ -83,7 +88,7 @@ impl Company {
     #[must_use]
     pub fn of(config: &Config) -> Self {
         let kept = Arc::new(Kept::new(&config.limits));
-        Self { access: Access::default(), beanstalkd: Arc::default(), kept }
+        Self { access: Access::default(), beanstalkd: Arc::default(), kept, archive: None }
     }
 }
 
@@ -108,7 +113,7 @@ impl Common {
         (sharding, places): (Sharding, usize),
         homes: Range<usize>,
         stop: Stop,
-        Company { access, beanstalkd, kept }: Company,
+        Company { access, beanstalkd, kept, archive }: Company,
     ) -> Arc<Self> {
         Arc::new(Self {
             stop,
@@ -118,6 +123,7 @@ impl Common {
             contacts: Arc::default(),
             beanstalkd,
             kept,
+            archive,
             access,
             resp_at: OnceLock::new(),
             suspended: (0..places).map(|_| AtomicBool::new(false)).collect(),
@@ -242,7 +248,12 @@ impl Place {
         durable.keep_figures_while(Arc::new(move |tube| tubes.has(tube)));
         let with_others = (post, contacts.clone());
         let shard = Shard::new(durable, config.durability, clock, store_bell, with_others);
-        shard.tell_draining(common.beanstalkd.draining_flag());
+        let (is_draining, archive) = (common.beanstalkd.draining_flag(), common.archive.clone());
+        shard.tell_of(OfServer { is_draining, archive });
+        if let Some(look) = &config.look {
+            let at = look.at.max(shard.inspect(Durable::now));
+            shard.stand_at(Look { at, ..look.clone() });
+        }
         let limits = shares(&config.limits, shards);
         let Access { roster, audit, .. } = common.access.clone();
         if let Some(roster) = &roster {
@@ -261,6 +272,7 @@ impl Place {
         (clock, now): (Rc<dyn Clock>, Timestamp),
         seed: u64,
     ) -> Result<Self, StoreError> {
+        let now = with.0.look.as_ref().map_or(now, |look| look.at);
         let store = Box::new(MemoryStore::after(0));
         let loading = Loading::load(store, engine_limits(with.0, 1), seed)?;
         let incarnation = loading.loaded().header.incarnation + 1;

@@ -19,11 +19,13 @@ use super::serving::Context;
 use super::signals::Signals;
 use super::sockets::{Passed, Port, Taken, refuse_overlap};
 use super::threads::{Running, Thread};
+use crate::archiving::{Archiving, Shards, keep_all};
 use crate::clients::ending::Ending;
 use crate::clock::{Clock, SystemClock, warn_if_ahead};
 use crate::config::{Config, DoorName, Watch};
+use crate::cuts::Copied;
 use crate::doors::beanstalkd;
-use crate::doors::http::backups::{Backups, Copied, OrWhyNot};
+use crate::doors::http::backups::{Backups, OrWhyNot};
 use crate::error::ServeError;
 use crate::keepalive::watch;
 use crate::random::random;
@@ -47,6 +49,7 @@ pub struct Server {
     listeners: Vec<(Port, TcpListener)>,
     /// The addresses of listeners that other threads have.
     elsewhere: Vec<(Port, SocketAddr)>,
+    archiving: Option<Archiving>,
     watch: Watch,
 }
 
@@ -60,7 +63,8 @@ impl Server {
     /// loading is. Blocks while it loads, and returns
     /// [`ServeError::Stopped`] if the stop is requested by then.
     pub async fn bind(config: Config, stop: Stop) -> Result<Self, ServeError> {
-        let now = SystemClock::wall();
+        let look = config.look.as_ref();
+        let now = look.map_or_else(SystemClock::wall, |look| look.at);
         // A server that keeps nothing cannot know which incarnations there were, and no receipt may
         // be issued twice. So every millisecond has its own incarnation.
         let incarnations_before = now.ms();
@@ -91,6 +95,7 @@ impl Server {
         clock: impl FnOnce(Timestamp, &SystemClock) -> Rc<dyn Clock>,
     ) -> Result<Self, ServeError> {
         let access = Access::open(&config)?;
+        let archiving = config.archive.as_ref().map(Archiving::open).transpose()?;
         let taken = take(&config)?;
         let (of_http, taken): (Vec<_>, Vec<_>) =
             taken.into_iter().partition(|(port, _)| port.door == DoorName::Http);
@@ -103,11 +108,14 @@ impl Server {
         let waiting = waiting.transpose()?;
         let flag = stop.flag();
         let beanstalkd = Arc::new(beanstalkd::Shared::new(random(), config.job_bytes_max));
-        let company = Company { access, beanstalkd, ..Company::of(&config) };
+        let archive = archiving.as_ref().map(Archiving::archived);
+        let company = Company { access, beanstalkd, archive, ..Company::of(&config) };
         let common = Common::new(config.shards, has_http, stop, company);
         let journals = Journals::of(&config)?;
         let openings = journals.openings(incarnations_before, &flag, &progress);
         let copied = copied(&openings);
+        let archived = archiving.as_ref().zip(copied.as_deref());
+        let keeps = archived.map(|(_, copied)| keep_all(copied));
         let mut openings = openings.into_iter();
         let Some(first) = openings.next() else { unreachable!("a server has a shard") };
         let mut threads = Vec::new();
@@ -127,6 +135,10 @@ impl Server {
         for thread in &mut threads {
             thread.go(machine.another());
         }
+        if let (Some((archiving, copied)), Some(keeps)) = (archived, keeps) {
+            let (copied, stop) = (copied.to_vec(), common.stop.clone());
+            archiving.begin(Shards { copied, keeps, start, stop });
+        }
         let (http, elsewhere) = match waiting {
             Some(waiting) => {
                 let elsewhere = waiting.addresses().to_vec();
@@ -137,7 +149,8 @@ impl Server {
             }
             None => (None, Vec::new()),
         };
-        Ok(Self { context, threads, http, listeners, elsewhere, watch: config.watch })
+        let watch = config.watch;
+        Ok(Self { context, threads, http, listeners, elsewhere, archiving, watch })
     }
 
     /// Returns the address on which a door listens: the first if it has several.
@@ -164,7 +177,7 @@ impl Server {
     /// Fails if the store failed meanwhile. In that case some changes may not be durable, but all
     /// that were replied to are.
     pub async fn run(self) -> Result<(), ServeError> {
-        let Self { context, threads, http, listeners, watch, .. } = self;
+        let Self { context, threads, http, listeners, archiving, watch, .. } = self;
         let accepting = listeners.into_iter().map(|(port, listener)| {
             let context = context.clone();
             tokio::task::spawn_local(
@@ -192,6 +205,10 @@ impl Server {
         }
         if let Some(audit) = audit {
             audit.finish();
+        }
+        // What was confirmed is in files that did not fail.
+        if let Some(archiving) = archiving.filter(|_| ended.is_ok()) {
+            archiving.finish().await;
         }
         if ended.is_ok() {
             tracing::info!("stopped");
@@ -244,6 +261,11 @@ fn backups_of(copied: Option<Vec<Copied>>, clock: &SystemClock) -> OrWhyNot<Arc<
 
 /// Runs a server until SIGTERM or SIGINT stops it, even while it loads. Blocks.
 pub fn run(config: Config) -> Result<(), ServeError> {
+    run_and_tell(config, |_| {})
+}
+
+/// Does the same, and calls `tell` once clients can connect.
+pub fn run_and_tell(config: Config, tell: impl FnOnce(&Server)) -> Result<(), ServeError> {
     let runtime = runtime().map_err(|source| ServeError::Runtime { source })?;
     LocalSet::new().block_on(&runtime, async {
         let stop = Stop::default();
@@ -255,6 +277,7 @@ pub fn run(config: Config) -> Result<(), ServeError> {
             }
             bound => bound?,
         };
+        tell(&server);
         let common = server.context.common.clone();
         tokio::task::spawn_local(signals.heed(stop, common));
         server.run().await

@@ -1,6 +1,7 @@
 //! The HTTP door within the test process: what is handed to visitors who go or do not read, and
 //! what is promised to all.
 
+mod archiving;
 mod backups;
 mod framing;
 mod metrics;

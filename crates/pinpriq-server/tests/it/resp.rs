@@ -12,6 +12,7 @@ mod figures;
 mod frames;
 mod golden;
 mod logging;
+mod look;
 mod members;
 mod naming;
 mod put_until;

@@ -52,6 +52,13 @@ impl Accounts {
         self.skip_emptied();
     }
 
+    /// Adds a segment before all others, of which there are some. Nothing in it counts, and a
+    /// durable batch says so.
+    pub(crate) fn push_left_over(&mut self, segment: Segment) {
+        self.segments.push_front(segment);
+        self.emptied += 1;
+    }
+
     /// Replaces the last segment, in which nothing counts.
     pub(crate) fn replace_active(&mut self, segment: Segment) {
         if let Some(active) = self.segments.back_mut() {
@@ -168,9 +175,16 @@ impl Accounts {
         self.used
     }
 
-    /// Bytes in the segments that hold nothing that counts and still exist.
-    pub(crate) fn emptied_bytes(&self) -> u64 {
-        self.segments.iter().take(self.emptied).map(|segment| segment.end).sum()
+    /// Bytes in the segments that hold nothing that counts and still exist. Those are left out that
+    /// may go and are there only since everything from `kept_from` on is kept: no batch brings
+    /// them back.
+    pub(crate) fn emptied_bytes(&self, kept_from: u32) -> u64 {
+        let emptied = self.segments.iter().take(self.emptied);
+        let counted = emptied.filter(|segment| {
+            let number = segment.header.number;
+            number < kept_from || number >= self.released
+        });
+        counted.map(|segment| segment.end).sum()
     }
 
     /// Bytes of records that count.
@@ -232,5 +246,37 @@ mod tests {
         assert_eq!(accounts.take_released().map(|gone| gone.header.number), Some(4));
         assert!(accounts.take_released().is_none());
         assert_eq!((accounts.used_bytes(), accounts.live_bytes()), (SEGMENT_START + 100, 100));
+    }
+
+    #[test]
+    fn what_an_earlier_start_has_kept_is_not_needed_and_goes_first() {
+        let mut accounts = Accounts::default();
+        for number in [5, 6] {
+            accounts.push(segment(number, 100));
+        }
+        for number in [4, 3] {
+            accounts.push_left_over(segment(number, 0));
+        }
+        assert_eq!((accounts.count(), accounts.oldest_number()), (2, 5));
+        assert_eq!(accounts.used_bytes(), 2 * (SEGMENT_START + 100));
+        let numbers =
+            |first| accounts.segments_from(first).map(|it| it.header.number).collect::<Vec<u32>>();
+        assert_eq!((numbers(0), numbers(4)), (vec![3, 4, 5, 6], vec![4, 5, 6]));
+        assert!(!accounts.wants_note() && accounts.released() == 5);
+        assert_eq!(accounts.emptied_bytes(u32::MAX), 2 * SEGMENT_START);
+        assert_eq!(accounts.emptied_bytes(4), SEGMENT_START, "only one of them is kept");
+        accounts.obsolete(place(5, 100));
+        accounts.note(9);
+        let full = SEGMENT_START + 100;
+        assert_eq!(accounts.emptied_bytes(0), full, "a batch has to be durable");
+        accounts.durable(9);
+        assert_eq!(accounts.emptied_bytes(0), 0);
+        let mut gone = Vec::new();
+        while let Some(front) = accounts.released_front() {
+            assert_eq!(accounts.take_released().map(|it| it.header.number), Some(front));
+            gone.push(front);
+        }
+        assert_eq!(gone, [3, 4, 5]);
+        assert_eq!(accounts.used_bytes(), full);
     }
 }

@@ -50,7 +50,8 @@ pub struct Report {
     pub bytes_live: u64,
     /// Prepared files.
     pub spares: Vec<String>,
-    /// Segments that are no longer needed. The next start removes them.
+    /// Segments that are no longer needed. The next start removes them, unless it
+    /// [keeps everything](crate::journal::Tap::keep_all).
     pub left_over: Vec<String>,
     /// Files that are not part of a journal.
     pub foreign: Vec<String>,

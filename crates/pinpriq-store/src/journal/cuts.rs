@@ -13,7 +13,7 @@ use std::sync::mpsc::SyncSender;
 use pinpriq_proto::time::Timestamp;
 
 use super::accounts::Accounts;
-use super::tap::{SegmentEnd, ShardCut, Tap};
+use super::tap::{Purpose, SegmentEnd, ShardCut, Tap};
 
 /// The cuts of one journal.
 pub(crate) struct Cuts {
@@ -52,14 +52,16 @@ impl Cuts {
     /// Notes a cut for everybody who has asked. `lsn` is the last batch. None with the moment
     /// `at` or an earlier one will follow.
     pub(crate) fn note(&mut self, at: Timestamp, lsn: u64, accounts: &Accounts) {
-        for answer in self.tap.take_asked() {
-            let (keep, first, since) = self.tap.keep(self.released, self.released_at);
+        let (needed_from, needed_since) = (self.released, self.released_at);
+        for (purpose, answer) in self.tap.take_asked() {
+            let (keep, first, since) = self.tap.keep(purpose, needed_from, needed_since);
             let segments = accounts.segments_from(first).map(|segment| SegmentEnd {
                 number: segment.header.number,
                 incarnation: segment.header.incarnation,
                 bytes: segment.end,
             });
-            let cut = ShardCut { at, since, segments: segments.collect(), keep };
+            let segments = segments.collect();
+            let cut = ShardCut { at, since, segments, keep, needed_from, needed_since };
             self.noted.push_back(Noted { lsn, cut, answer });
         }
     }
@@ -79,9 +81,20 @@ impl Cuts {
         segment >= self.tap.kept_from()
     }
 
-    /// Gives up every segment that is kept. Returns whether there was any.
-    pub(crate) fn lose_keeps(&self) -> bool {
-        self.tap.lose_keeps()
+    /// The lowest number of a segment that must stay under its name. All numbers are below it if
+    /// none must.
+    pub(crate) fn kept_from(&self) -> u32 {
+        self.tap.kept_from()
+    }
+
+    /// Whether every segment is kept, also those from before the start.
+    pub(crate) fn keeps_all(&self) -> bool {
+        self.keeps(0)
+    }
+
+    /// See [`Tap::lose_keeps`].
+    pub(crate) fn lose_keeps(&self, archive_may_go: bool) -> Option<Purpose> {
+        self.tap.lose_keeps(archive_may_go)
     }
 }
 

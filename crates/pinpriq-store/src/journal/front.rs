@@ -129,8 +129,9 @@ impl Journal {
     /// Lets others copy the journal while it runs. They ask for cuts through this tap, which
     /// belongs to this journal alone. It answers in [`Store::note_cuts`] and, once everything is
     /// durable, in [`Store::drive`]. Segments that are kept for them are not put away before these
-    /// are dropped or the disk is full. When the journal fails or is dropped, all waits end and
-    /// nothing is kept any more. Call this before [`Store::begin`].
+    /// are dropped or the disk is full; with [`Tap::keep_all`] a start keeps them too. When the
+    /// journal fails or is dropped, all waits end and nothing is kept any more. Call this before
+    /// [`Store::begin`].
     #[must_use]
     pub fn tapped_by(self, tap: Arc<Tap>) -> Self {
         Self { cuts: Some(Cuts::new(tap)), ..self }
@@ -225,7 +226,9 @@ impl Store for Journal {
         let identity = found.identity.unwrap_or_else(|| expected.identity(drawn));
         let facts = (header, identity);
         let writer = Writer::new(Arc::clone(&self.disk), self.stopwatch.clone());
-        let begun = begin((&self.disk, writer), &self.options, &found, &mut accounts, facts)?;
+        let keeps_all = self.cuts.as_ref().is_some_and(Cuts::keeps_all);
+        let back = (&self.disk, writer);
+        let begun = begin(back, &self.options, &found, &mut accounts, facts, keeps_all)?;
         update_head(&*self.disk, |head| head.incarnation = header.incarnation)?;
         let chores = Chores::new(Arc::clone(&self.disk), self.options.leaves_payloads);
         let volumes = Volumes::new(Arc::clone(&self.disk));

@@ -6,7 +6,9 @@
 //! on two threads of its own (`lane`). `reader` reads a log back through a `window`, [`check()`]
 //! inspects one without changing it, [`salvage()`] rescues what can be read of a damaged one, and
 //! `fresh` writes the contents of a fold as a new journal. Through a [`Tap`] others copy a journal
-//! while it runs; `cuts` is its end in the front half, and [`raw`] looks at what was copied.
+//! while it runs; `cuts` is its end in the front half, `left_over` finds what an earlier start has
+//! kept for them, `rest` lists what there is of one that does not run, and [`raw`] looks at what
+//! was copied.
 
 mod accounts;
 mod check;
@@ -19,12 +21,14 @@ mod fresh;
 mod front;
 mod head;
 mod lane;
+mod left_over;
 mod open;
 mod options;
 mod pending;
 mod progress;
 pub mod raw;
 mod reader;
+mod rest;
 mod room;
 mod rotation;
 mod running;
@@ -54,4 +58,4 @@ pub(crate) use salvage::Salvaged;
 pub use salvage::{Misfit, SalvageReport, UnfitTask, salvage};
 pub use segment::{FORMAT_VERSION, Identity, segment_name};
 pub use survey::{Damage, LsnRange, SegmentReport};
-pub use tap::{Asked, Keep, SegmentEnd, ShardCut, Tap};
+pub use tap::{Asked, Keep, Purpose, SegmentEnd, ShardCut, Tap};

@@ -9,6 +9,7 @@ use pinpriq_proto::change::{Header, Place};
 
 use super::accounts::{Accounts, Segment};
 use super::lane::Worker;
+use super::left_over::{LeftOver, Row, left_over};
 use super::options::JournalOptions;
 use super::pending::{Pending, Target};
 use super::reader::{FoundLog, FoundSegment};
@@ -29,22 +30,28 @@ pub(crate) struct Begun {
     /// How large the new segment may grow.
     pub(crate) capacity: u64,
     pub(crate) lsn: u64,
+    /// Whether the disk is too full for anything that is only kept.
+    pub(crate) lacks_room: bool,
 }
 
 /// Opens a new segment with one empty batch, durably.
 ///
 /// A segment in which an earlier start has written nothing is replaced: the new one takes its
 /// number and its place in the log, so that starts alone never make the log longer.
+///
+/// If everything is kept, segments that are no longer needed stay as long as there is room.
 pub(crate) fn begin(
     (disk, mut writer): (&Arc<dyn Disk>, Writer),
     options: &JournalOptions,
     found: &FoundLog,
     accounts: &mut Accounts,
     (facts, identity): (&Header, Identity),
+    keeps_all: bool,
 ) -> Result<Begun, StoreError> {
     secure_tail(&**disk, found)?;
     let sizes = Sizes::of(options.segment_bytes());
-    let mut left = tidy_up(&**disk, found, sizes)?;
+    let kept = if keeps_all { kept_of(&**disk, found) } else { Row::default() };
+    let mut left = tidy_up(&**disk, found, &kept, sizes)?;
     let idle = found.segments.last().filter(|last| !last.has_records);
     let old = found.segments.as_slice();
     let old = if idle.is_some() { &old[..old.len() - 1] } else { old };
@@ -52,6 +59,10 @@ pub(crate) fn begin(
     let Spare { number: file, bytes: capacity } =
         prepare(&**disk, header.number, &found.segments, sizes, &mut left)?;
     sync_whole(&**disk, &left)?;
+    let lacks_room = left.is_full || left.kept.len() < kept.segments.len();
+    if !lacks_room {
+        push_kept(accounts, &kept.segments, sizes);
+    }
     let usual_size = capacity == sizes.usual;
     let segment = Segment { header, end: SEGMENT_START, live: 0, usual_size };
     if idle.is_some() {
@@ -82,7 +93,23 @@ pub(crate) fn begin(
     if left.is_full && left.for_start.is_none() {
         make_for_start(&**disk, sizes, &mut left);
     }
-    Ok(Begun { writer, spares: Spares::new(sizes, &left), capacity, lsn })
+    let spares = Spares::new(sizes, &left);
+    Ok(Begun { writer, spares, capacity, lsn, lacks_room })
+}
+
+/// The segments right before those that the log needs.
+fn kept_of(disk: &dyn Disk, found: &FoundLog) -> Row {
+    let Some(first) = found.segments.first() else { return Row::default() };
+    left_over(disk, &found.inventory, &first.header, found.identity)
+}
+
+/// Adds segments that are not needed, so that they are put away once nobody keeps them.
+fn push_kept(accounts: &mut Accounts, kept: &[LeftOver], sizes: Sizes) {
+    for segment in kept.iter().rev() {
+        let LeftOver { header, end, file_bytes } = *segment;
+        let usual_size = file_bytes <= sizes.usual;
+        accounts.push_left_over(Segment { header, end, live: 0, usual_size });
+    }
 }
 
 /// The header of the segment that begins now. It replaces a segment in which nothing was written,

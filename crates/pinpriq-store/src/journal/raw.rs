@@ -1,7 +1,8 @@
 //! Segments as bytes in memory, for those who copy a log, or put one together again: what their
 //! header says, where their commits end, and how they get another identity.
 //!
-//! Checks everything but the records. Opens no file: names are only for messages.
+//! Checks everything but the records. Opens no file: names are only for messages. What there is to
+//! copy of a journal that does not run is listed in `rest`.
 
 use pinpriq_proto::time::Timestamp;
 
@@ -10,6 +11,8 @@ use super::segment::{
 };
 use crate::disk::index;
 use crate::store::StoreError;
+
+pub use super::rest::{AtRest, at_rest};
 
 /// The number of bytes with which every segment begins: both copies of its header.
 pub const HEADER_BYTES: usize = 2 * HEADER_COPY_BYTES;
@@ -59,6 +62,77 @@ pub struct RawWalk {
     pub last: Option<RawCommit>,
     /// Whether a commit with a later moment follows.
     pub is_cut: bool,
+}
+
+/// Checks a segment that comes bit by bit.
+#[derive(Clone, Debug)]
+pub struct Walker {
+    salt: u64,
+    walk: RawWalk,
+}
+
+impl Walker {
+    /// Begins with the first [`HEADER_BYTES`] of a segment. Refuses a newer version.
+    pub fn begin(name: &str, header_bytes: &[u8]) -> Result<Self, StoreError> {
+        let segment = parse(name, header_bytes)?;
+        if header_bytes.len() != HEADER_BYTES {
+            return Err(StoreError::damage(name, 0, "it does not begin with a whole header"));
+        }
+        let header = RawHeader::of(&segment);
+        let walk = RawWalk { header, end: HEADER_BYTES, last: None, is_cut: false };
+        Ok(Self { salt: segment.salt, walk })
+    }
+
+    /// Checks the bytes that follow, which must be whole commits. `each` sees every one. After
+    /// a refusal, what was right before the first wrong commit counts as passed on.
+    pub fn push(
+        &mut self,
+        name: &str,
+        more: &[u8],
+        each: &mut dyn FnMut(&RawCommit),
+    ) -> Result<(), StoreError> {
+        self.follow(name, more, None, each)
+    }
+
+    /// What was found so far. It ends with the bytes that were passed on.
+    #[must_use]
+    pub const fn walk(&self) -> RawWalk {
+        self.walk
+    }
+
+    /// Like [`Walker::push`], up to the first commit with a later moment than `until`.
+    fn follow(
+        &mut self,
+        name: &str,
+        more: &[u8],
+        until: Option<Timestamp>,
+        each: &mut dyn FnMut(&RawCommit),
+    ) -> Result<(), StoreError> {
+        let number = self.walk.header.number;
+        let mut rest = more;
+        while !rest.is_empty() {
+            let (offset, due) = (self.walk.end as u64, self.walk.next_lsn());
+            let broken = || {
+                let what = format!("commit {due} is missing, broken or not whole");
+                StoreError::damage(name, offset, what)
+            };
+            let batch = BatchHeader::verify(rest, self.salt, offset)
+                .filter(|batch| batch.lsn == due && (1..=number).contains(&batch.oldest))
+                .ok_or_else(broken)?;
+            let commit = RawCommit::of(&batch);
+            if until.is_some_and(|until| commit.now > until) {
+                self.walk.is_cut = true;
+                return Ok(());
+            }
+            // The padding after it belongs to it.
+            let bytes = index(aligned(batch.batch_bytes() as u64));
+            rest = rest.get(bytes..).ok_or_else(broken)?;
+            each(&commit);
+            self.walk.last = Some(commit);
+            self.walk.end += bytes;
+        }
+        Ok(())
+    }
 }
 
 impl RawWalk {
@@ -154,30 +228,11 @@ fn follow(
     until: Option<Timestamp>,
     each: &mut dyn FnMut(&RawCommit),
 ) -> Result<RawWalk, StoreError> {
-    let segment = parse(name, bytes)?;
-    let header = RawHeader::of(&segment);
-    let mut walk = RawWalk { header, end: HEADER_BYTES, last: None, is_cut: false };
-    let mut due = segment.first_lsn;
-    while walk.end != bytes.len() {
-        let offset = walk.end as u64;
-        let rest = bytes.get(walk.end..).unwrap_or_default();
-        let batch = BatchHeader::verify(rest, segment.salt, offset)
-            .filter(|batch| batch.lsn == due && (1..=segment.number).contains(&batch.oldest))
-            .ok_or_else(|| {
-                let what = format!("commit {due} is missing, broken or not whole");
-                StoreError::damage(name, offset, what)
-            })?;
-        let commit = RawCommit::of(&batch);
-        if until.is_some_and(|until| commit.now > until) {
-            walk.is_cut = true;
-            return Ok(walk);
-        }
-        each(&commit);
-        walk.last = Some(commit);
-        walk.end = index(aligned(offset + batch.batch_bytes() as u64));
-        due += 1;
-    }
-    if walk.last.is_none() {
+    let (header, commits) = bytes.split_at(bytes.len().min(HEADER_BYTES));
+    let mut walker = Walker::begin(name, header)?;
+    walker.follow(name, commits, until, each)?;
+    let walk = walker.walk();
+    if walk.last.is_none() && !walk.is_cut {
         return Err(StoreError::damage(name, 0, "it holds no commit"));
     }
     Ok(walk)

@@ -197,8 +197,8 @@ impl Behind {
 }
 
 /// How the newest segment ends.
-struct Ending {
-    walk: Walk,
+pub(crate) struct Ending {
+    pub(crate) walk: Walk,
     /// Where the batches begin that no later batch calls durable.
     unproven_from: u64,
     /// Whether an unfinished write follows the last batch.
@@ -206,7 +206,7 @@ struct Ending {
 }
 
 /// Finds the end of the newest segment. Passes on no records.
-fn find_end(
+pub(crate) fn find_end(
     file: &mut Window,
     header: &SegmentHeader,
     stop: &AtomicBool,
@@ -316,7 +316,7 @@ pub(crate) fn load(
         let records = log.loaded.records;
         let to = (&mut log.loaded, progress, stop);
         let found = read_segment(&mut file, header, &mut names, to, sink)?;
-        check_link(header, &found, next)?;
+        check_link(header, &found.0, next)?;
         log.segments.push(FoundSegment {
             header: *header,
             end: found.0.end,
@@ -344,7 +344,7 @@ fn refuse_newer(disk: &dyn Disk, inventory: &Inventory) -> Result<(), StoreError
 }
 
 /// The headers of the segments from `oldest` to `newest`, none of which may be missing.
-fn chain(
+pub(crate) fn chain(
     disk: &dyn Disk,
     inventory: &Inventory,
     oldest: u32,
@@ -392,26 +392,26 @@ pub(crate) fn note_moment(seen: &mut Header, incarnation: u64, now: u64, last_nu
 }
 
 /// Checks that the next segment names the end of this one and the number of its own first batch.
-fn check_link(
+pub(crate) fn check_link(
     header: &SegmentHeader,
-    found: &(Walk, u64),
+    found: &Walk,
     next: Option<&SegmentHeader>,
 ) -> Result<(), StoreError> {
     let Some(next) = next else { return Ok(()) };
     let file = segment_name(header.number);
-    if found.0.end != next.previous_end {
+    if found.end != next.previous_end {
         let what = format!(
             "commit {} is missing or broken; the commits of this file should go on to offset {}",
-            found.0.next_lsn, next.previous_end
+            found.next_lsn, next.previous_end
         );
-        return Err(StoreError::damage(&file, found.0.end, what));
+        return Err(StoreError::damage(&file, found.end, what));
     }
-    if found.0.next_lsn != next.first_lsn {
+    if found.next_lsn != next.first_lsn {
         let what = format!(
             "the file ends before commit {}, but the next one begins with commit {}",
-            found.0.next_lsn, next.first_lsn
+            found.next_lsn, next.first_lsn
         );
-        return Err(StoreError::damage(&file, found.0.end, what));
+        return Err(StoreError::damage(&file, found.end, what));
     }
     Ok(())
 }

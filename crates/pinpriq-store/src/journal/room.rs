@@ -1,13 +1,15 @@
 //! Finds room for the new segment of a start, even on a full disk.
 //!
-//! The usual size is reserved if possible. Otherwise useless room is given back first: the unused
-//! rest of old segments, and incomplete spares. Then the segment becomes as large as there is room
-//! for, at least as large as the file that is kept for this. Only then a spare is taken, which
-//! would otherwise be the reserve of the running server. Nothing here decides what is in the log.
+//! The usual size is reserved if possible. Otherwise segments that are only kept until they are
+//! archived go first. If that does not suffice, useless room is given back: the unused rest of old
+//! segments, and incomplete spares. Then the segment becomes as large as there is room for, at
+//! least as large as the file that is kept for this. Only then a spare is taken, which would
+//! otherwise be the reserve of the running server. Nothing here decides what is in the log.
 
 use std::io;
 
 use super::chores::fill_step;
+use super::left_over::Row;
 use super::reader::{FoundLog, FoundSegment};
 use super::segment::{segment_name, spare_name};
 use super::spare::{Found, SPARES_MAX, Sizes, Spare};
@@ -19,20 +21,27 @@ use crate::store::{StoreError, is_full};
 /// while a segment is made.
 const TEMPORARY_FROM: u32 = u32::MAX / 2;
 
-/// Removes what an interrupted clean-up left behind, and useless spares. Returns what remains.
+/// Removes what an interrupted clean-up left behind, except what is kept of it, and useless spares.
+/// Returns what remains.
 pub(crate) fn tidy_up(
     disk: &dyn Disk,
     found: &FoundLog,
+    row: &Row,
     sizes: Sizes,
 ) -> Result<Found, StoreError> {
     let inventory = &found.inventory;
-    let oldest = found.segments.first().map_or(0, |segment| segment.header.number);
+    let kept: Vec<u32> = row.segments.iter().map(|segment| segment.header.number).collect();
+    let needed = found.segments.iter().map(|segment| segment.header.number);
+    let oldest = kept.iter().copied().chain(needed).next().unwrap_or(0);
+    // What cannot be read now may be kept by the next start.
+    let older = if row.may_go_on { 0 } else { oldest };
     let mut surplus: Vec<String> =
-        inventory.segments.range(..oldest).map(|(&number, _)| segment_name(number)).collect();
+        inventory.segments.range(..older).map(|(&number, _)| segment_name(number)).collect();
     let lasting = || inventory.spares.range(..TEMPORARY_FROM);
     let mut left = Found {
         highest: lasting().next_back().map_or(0, |(&number, _)| number),
         for_start: lasting().find(|spare| *spare.1 == sizes.start).map(|(&number, _)| number),
+        kept,
         ..Found::default()
     };
     for (&number, &bytes) in &inventory.spares {
@@ -80,6 +89,12 @@ pub(crate) fn prepare(
         Err(error) if is_full(&error) => error,
         Err(error) => return Err(fail(error)),
     };
+    if !left.kept.is_empty() {
+        give_up_kept(disk, left)?;
+        if reserve(disk, &name, sizes.usual).is_ok() {
+            return Ok(Spare { number, bytes: sizes.usual });
+        }
+    }
     left.is_full = true;
     give_back(disk, old, sizes, left)?;
     // Room for the next start comes before this start takes the rest.
@@ -135,6 +150,15 @@ fn cut_off<'a>(disk: &dyn Disk, segments: impl IntoIterator<Item = &'a FoundSegm
             tracing::warn!(file = name, %error, "the unused rest of a segment was not given back");
         }
     }
+}
+
+/// Removes the segments that are not needed, oldest first: what a crash leaves of them is a row
+/// again.
+fn give_up_kept(disk: &dyn Disk, left: &mut Found) -> Result<(), StoreError> {
+    for number in left.kept.drain(..) {
+        remove_if_there(disk, &segment_name(number))?;
+    }
+    sync_dir(disk)
 }
 
 fn give_back(

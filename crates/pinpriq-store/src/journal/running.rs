@@ -5,6 +5,7 @@
 //! is written next, with one sync for all of it. The caller remembers the first failure and makes
 //! no calls after it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use pinpriq_proto::change::{Change, Header, Place};
@@ -22,6 +23,7 @@ use super::pending::{Pending, Target};
 use super::rotation::Rotation;
 use super::segment::{BATCH_BYTES_MAX, FORMAT_VERSION, SEGMENT_START, SegmentHeader, draw_salt};
 use super::spare::Spares;
+use super::tap::Purpose;
 use super::writer::{Commit, Committed, Roll, Writer};
 use crate::store::{
     Figures, INTERVAL_MS, LAZY_MS, Position, Progress, REWRITE_BYTES_MAX, ReadJob, Rewrite, Room,
@@ -112,6 +114,9 @@ impl Running {
     ) -> Result<Self, StoreError> {
         if let Some(cuts) = &mut cuts {
             cuts.note_released(accounts.released(), facts.now);
+            if begun.lacks_room {
+                loses_keeps(cuts, true, &"the disk is full");
+            }
         }
         let written_segment = accounts.active().map_or(0, |active| active.header.number);
         let useless = accounts.used_bytes().saturating_sub(accounts.live_bytes());
@@ -369,8 +374,7 @@ impl Running {
 
     fn chore_done(&mut self, done: ChoreDone) {
         match done {
-            ChoreDone::Filled { spare, outcome: Err(error) } if self.gives_up_keeps() => {
-                tracing::warn!(%error, "segments are no longer kept for whoever copies them");
+            ChoreDone::Filled { spare, outcome: Err(error) } if self.gives_up_keeps(&error) => {
                 self.spares.interrupted(spare);
             }
             ChoreDone::Filled { spare, outcome } => {
@@ -396,10 +400,13 @@ impl Running {
         Some((front, self.cuts.as_ref().is_some_and(|cuts| cuts.keeps(front))))
     }
 
-    /// Gives up everything that is kept. Returns whether anything was. It may be another shard that
-    /// keeps what fills the disk: that one gives it up when it hears of this.
-    fn gives_up_keeps(&self) -> bool {
-        self.cuts.as_ref().is_some_and(Cuts::lose_keeps)
+    /// Gives up what is kept for readers, or else what is kept for the archive. Returns whether
+    /// anything was. It may be another shard that keeps what fills the disk: that one gives it up
+    /// when whoever holds it hears of this. So the archive's goes even if nothing is won here, but
+    /// only when the disk becomes full: while it stays so, that would be a gap for nothing.
+    fn gives_up_keeps(&self, why: &dyn fmt::Display) -> bool {
+        let wins = !self.spares.is_refused() || matches!(self.retirable(), Some((_, true)));
+        self.cuts.as_ref().is_some_and(|cuts| loses_keeps(cuts, wins, why))
     }
 
     /// Whether a segment can be put away.
@@ -407,13 +414,16 @@ impl Running {
         self.retirable().is_some_and(|(_, is_kept)| !is_kept || self.spares.is_refused())
     }
 
-    /// Removes and returns the next segment to put away. On a full disk none is kept.
+    /// Removes and returns the next segment to put away. On a full disk none is kept: readers lose
+    /// theirs first, and the archive only if that does not suffice.
     fn take_retirable(&mut self) -> Option<Segment> {
         if !self.has_retirable() {
             return None;
         }
-        if matches!(self.retirable(), Some((_, true))) && self.gives_up_keeps() {
-            tracing::warn!("the disk is full: segments are no longer kept for whoever copies them");
+        while matches!(self.retirable(), Some((_, true))) {
+            if !self.gives_up_keeps(&"the disk is full") {
+                break;
+            }
         }
         self.accounts.take_released()
     }
@@ -429,7 +439,8 @@ impl Running {
 
     /// Whether putting segments away is worth a write of its own.
     fn wants_release(&self) -> bool {
-        let all_bytes = self.accounts.used_bytes() + self.accounts.emptied_bytes();
+        let kept_from = self.cuts.as_ref().map_or(u32::MAX, Cuts::kept_from);
+        let all_bytes = self.accounts.used_bytes() + self.accounts.emptied_bytes(kept_from);
         self.spares.is_refused()
             || all_bytes > 2 * self.accounts.live_bytes() + self.options.slack_bytes
     }
@@ -710,6 +721,21 @@ impl Running {
                 return Ok(());
             }
             self.start_commit(true)?;
+        }
+    }
+}
+
+/// Gives up what is kept, and says so: see [`Cuts::lose_keeps`].
+fn loses_keeps(cuts: &Cuts, archive_may_go: bool, why: &dyn fmt::Display) -> bool {
+    match cuts.lose_keeps(archive_may_go) {
+        None => false,
+        Some(Purpose::Reading) => {
+            tracing::warn!(%why, "segments are no longer kept for whoever copies them");
+            true
+        }
+        Some(Purpose::Archiving) => {
+            tracing::warn!(%why, "segments are no longer kept until they are archived");
+            true
         }
     }
 }

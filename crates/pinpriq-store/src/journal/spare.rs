@@ -63,6 +63,8 @@ pub(crate) struct Found {
     pub(crate) highest: u32,
     /// Whether there was no room for the usual size.
     pub(crate) is_full: bool,
+    /// The numbers of the segments that are not needed and stay nevertheless, oldest first.
+    pub(crate) kept: Vec<u32>,
 }
 
 #[derive(Debug)]

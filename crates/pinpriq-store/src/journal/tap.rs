@@ -2,8 +2,8 @@
 //! while they copy them.
 //!
 //! A [`Tap`] is shared by one journal and those who copy it. The journal answers on the thread of
-//! its shard and never waits for them; what belongs to a cut is decided in `cuts`. Nothing here
-//! reads or copies a file.
+//! its shard and never waits for them; what belongs to a cut is decided in `cuts`, and when
+//! something is given up for lack of room in `running`. Nothing here reads or copies a file.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use pinpriq_proto::time::Timestamp;
 
-/// The most cuts of one journal that are waited for or kept at a time.
+/// The most cuts of one journal that are waited for or kept at a time, for each purpose.
 const CUTS_MAX: usize = 16;
 
 /// Stands for no segment: no segment has this number.
@@ -31,8 +31,8 @@ pub struct Tap {
 
 #[derive(Default)]
 struct State {
-    /// Where the answers to those go who wait.
-    asked: Vec<SyncSender<ShardCut>>,
+    /// Where the answers to those go who wait, and for what they ask.
+    asked: Vec<(Purpose, SyncSender<ShardCut>)>,
     /// What is kept, by the number of the keep.
     keeps: BTreeMap<u64, Kept>,
     next_keep: u64,
@@ -40,7 +40,17 @@ struct State {
     has_ended: bool,
 }
 
+/// Why segments are kept. On a full disk those for readers go first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Purpose {
+    /// Somebody copies them now.
+    Reading,
+    /// They were not archived yet.
+    Archiving,
+}
+
 struct Kept {
+    purpose: Purpose,
     first: u32,
     since: Timestamp,
     is_lost: Arc<AtomicBool>,
@@ -57,12 +67,20 @@ pub struct ShardCut {
     /// It is a millisecond before that of the answer.
     pub at: Timestamp,
     /// The segments suffice for every moment from this one on. It may be a millisecond after `at`.
+    /// While [`Tap::keep_all`] keeps everything, this is zero, and the segments are all that the
+    /// journal has.
     pub since: Timestamp,
     /// Oldest first. Their bytes from 0 to `bytes` do not change while this is kept. The last
     /// commits may be later than `at`.
     pub segments: Vec<SegmentEnd>,
     /// Keeps the segments.
     pub keep: Keep,
+    /// The first segment that the shard itself still needed. What lies before it is there only
+    /// since it is kept.
+    pub needed_from: u32,
+    /// From when on that holds: the segments from there on suffice for every moment from this one
+    /// on. It may be a millisecond after `at`.
+    pub needed_since: Timestamp,
 }
 
 /// A segment, and how far it belongs to a cut.
@@ -99,17 +117,27 @@ impl Tap {
 
     /// Asks for a cut. Costs a lock. There is no answer while too many cuts are kept.
     #[must_use]
-    pub fn ask(&self) -> Asked {
+    pub fn ask(&self, purpose: Purpose) -> Asked {
         let (answer, answered) = sync_channel(1);
         {
             let mut state = self.state();
-            if !state.has_ended && state.asked.len() + state.keeps.len() < CUTS_MAX {
-                state.asked.push(answer);
+            if !state.has_ended && state.count(purpose) < CUTS_MAX {
+                state.asked.push((purpose, answer));
                 self.is_asked.store(true, Ordering::Relaxed);
             }
         }
         (self.wake)();
         Asked { answered }
+    }
+
+    /// Keeps every segment that there is, until the returned keep is narrowed or dropped: for an
+    /// archive. Before [`Store::begin`](crate::Store::begin) it also keeps the segments that an
+    /// earlier start has kept and that the journal itself does not need: so what was not archived
+    /// stays under its name over starts. The keep is lost at once if the journal has ended.
+    #[must_use]
+    pub fn keep_all(self: &Arc<Self>) -> Keep {
+        let (keep, ..) = self.keep(Purpose::Archiving, 0, Timestamp::ZERO);
+        keep
     }
 
     /// Whether anybody asks for a cut. Costs one relaxed load.
@@ -120,7 +148,7 @@ impl Tap {
     }
 
     /// Takes the requests.
-    pub(crate) fn take_asked(&self) -> Vec<SyncSender<ShardCut>> {
+    pub(crate) fn take_asked(&self) -> Vec<(Purpose, SyncSender<ShardCut>)> {
         let mut state = self.state();
         self.is_asked.store(false, Ordering::Relaxed);
         std::mem::take(&mut state.asked)
@@ -128,13 +156,21 @@ impl Tap {
 
     /// Keeps the segments from `first` on, which suffice from the moment `since` on. If others keep
     /// more, so does this: then these suffice for longer. Returns what it keeps.
-    pub(crate) fn keep(self: &Arc<Self>, first: u32, since: Timestamp) -> (Keep, u32, Timestamp) {
+    pub(crate) fn keep(
+        self: &Arc<Self>,
+        purpose: Purpose,
+        first: u32,
+        since: Timestamp,
+    ) -> (Keep, u32, Timestamp) {
         let mut state = self.state();
         let others = state.keeps.values().map(|kept| (kept.first, kept.since)).min();
         let (first, since) = others.map_or((first, since), |others| others.min((first, since)));
-        let (number, is_lost) = (state.next_keep, Arc::new(AtomicBool::new(false)));
+        let (number, is_lost) = (state.next_keep, Arc::new(AtomicBool::new(state.has_ended)));
         state.next_keep += 1;
-        state.keeps.insert(number, Kept { first, since, is_lost: Arc::clone(&is_lost) });
+        if !state.has_ended {
+            let is_lost = Arc::clone(&is_lost);
+            state.keeps.insert(number, Kept { purpose, first, since, is_lost });
+        }
         self.note_kept(&state);
         drop(state);
         (Keep { tap: Arc::clone(self), number, is_lost }, first, since)
@@ -145,21 +181,24 @@ impl Tap {
         self.kept_from.load(Ordering::Relaxed)
     }
 
-    /// Gives up everything that is kept. Returns whether there was any.
-    pub(crate) fn lose_keeps(&self) -> bool {
+    /// Gives up everything that is kept for readers. If there is nothing, gives up everything that
+    /// is kept for the archive, if that may go. Returns what was given up.
+    pub(crate) fn lose_keeps(&self, archive_may_go: bool) -> Option<Purpose> {
         let mut state = self.state();
-        let keeps = std::mem::take(&mut state.keeps);
-        for kept in keeps.values() {
-            kept.is_lost.store(true, Ordering::SeqCst);
+        let first = state.keeps.values().map(|kept| kept.purpose).min()?;
+        if first == Purpose::Archiving && !archive_may_go {
+            return None;
         }
+        state.lose(|kept| kept.purpose == first);
         self.note_kept(&state);
-        !keeps.is_empty()
+        Some(first)
     }
 
     /// Ends all waits and gives up everything that is kept: the journal has ended.
     pub(crate) fn end(&self) {
-        self.lose_keeps();
         let mut state = self.state();
+        state.lose(|_| true);
+        self.note_kept(&state);
         state.has_ended = true;
         state.asked.clear();
         self.is_asked.store(false, Ordering::Relaxed);
@@ -173,6 +212,17 @@ impl Tap {
         was_there
     }
 
+    /// Raises where one keep begins. Returns whether that changes anything.
+    fn narrow(&self, keep: u64, first: u32, since: Timestamp) -> bool {
+        let mut state = self.state();
+        let Some(kept) = state.keeps.get_mut(&keep).filter(|kept| kept.first < first) else {
+            return false;
+        };
+        (kept.first, kept.since) = (first, since.max(kept.since));
+        self.note_kept(&state);
+        true
+    }
+
     fn note_kept(&self, state: &State) {
         let lowest = state.keeps.values().map(|kept| kept.first).min();
         self.kept_from.store(lowest.unwrap_or(NO_SEGMENT), Ordering::Relaxed);
@@ -181,6 +231,26 @@ impl Tap {
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing in here is half done when a thread panics.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// How many cuts for this purpose are waited for or kept.
+    fn count(&self, purpose: Purpose) -> usize {
+        let asked = self.asked.iter().map(|(asked, _)| *asked);
+        let kept = self.keeps.values().map(|kept| kept.purpose);
+        asked.chain(kept).filter(|known| *known == purpose).count()
+    }
+
+    /// Gives up some of what is kept.
+    fn lose(&mut self, goes: impl Fn(&Kept) -> bool) {
+        self.keeps.retain(|_, kept| {
+            let is_lost = goes(kept);
+            if is_lost {
+                kept.is_lost.store(true, Ordering::SeqCst);
+            }
+            !is_lost
+        });
     }
 }
 
@@ -210,6 +280,14 @@ impl Keep {
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::SeqCst)
+    }
+
+    /// Keeps only the segments from `first` on, which suffice from the moment `since` on. Wakes the
+    /// shard, which can put the others away. Never keeps more than before.
+    pub fn narrow(&self, first: u32, since: Timestamp) {
+        if self.tap.narrow(self.number, first, since) {
+            (self.tap.wake)();
+        }
     }
 
     /// Ends it: the segments are of no use any more. It is lost then.

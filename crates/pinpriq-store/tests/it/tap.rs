@@ -12,7 +12,7 @@ use pinpriq_proto::limits::Limits;
 use pinpriq_proto::task::{ClientId, RequestId};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::journal::raw::{self, RawCommit};
-use pinpriq_store::journal::{Expected, ShardCut, Tap};
+use pinpriq_store::journal::{Expected, Keep, Purpose, ShardCut, Tap};
 use pinpriq_store::shards::first_number;
 use pinpriq_store::{
     Disk, Durable, Fold, Journal, JournalOptions, Level, Reclaims, Room, Runner, Store, TaskCounts,
@@ -44,20 +44,30 @@ impl Tapped {
         let (number, shards) = (narrow(shard), narrow(shards));
         let expected = Expected { directory: Some(7), shard: number, shards, served: 0 };
         let number_after = first_number(shard);
-        Self::start_as(&FaultyDisk::new(1), options(1), Runner::Inline, |journal| {
+        Self::start_as(&FaultyDisk::new(1), options(1), Runner::Inline, |journal, _| {
             journal.expecting(expected).numbering_after(number_after)
         })
     }
 
-    fn start_with(disk: &FaultyDisk, options: JournalOptions, runner: Runner) -> Self {
-        Self::start_as(disk, options, runner, |journal| journal)
+    pub(crate) fn start_with(disk: &FaultyDisk, options: JournalOptions, runner: Runner) -> Self {
+        Self::start_as(disk, options, runner, |journal, _| journal)
+    }
+
+    /// Starts and keeps every segment that there is.
+    pub(crate) fn start_keeping(disk: &FaultyDisk, options: JournalOptions) -> (Self, Keep) {
+        let mut keep = None;
+        let tapped = Self::start_as(disk, options, Runner::Inline, |journal, tap| {
+            keep = Some(tap.keep_all());
+            journal
+        });
+        (tapped, keep.unwrap())
     }
 
     fn start_as(
         disk: &FaultyDisk,
         options: JournalOptions,
         runner: Runner,
-        change: impl Fn(Journal) -> Journal,
+        change: impl FnOnce(Journal, &Arc<Tap>) -> Journal,
     ) -> Self {
         let woken = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&woken);
@@ -67,13 +77,17 @@ impl Tapped {
         let tap = Arc::new(Tap::new(wake));
         let seen: Arc<dyn Disk> = Arc::new(disk.clone());
         let journal = Journal::open(seen, options, runner).unwrap().tapped_by(Arc::clone(&tap));
-        let caller = Caller::start(Box::new(change(journal))).unwrap();
+        let caller = Caller::start(Box::new(change(journal, &tap))).unwrap();
         Self { disk: disk.clone(), tap, caller, woken }
     }
 
     /// Asks for a cut and gets it.
     pub(crate) fn cut(&mut self) -> ShardCut {
-        let asked = self.tap.ask();
+        self.cut_for(Purpose::Reading)
+    }
+
+    pub(crate) fn cut_for(&mut self, purpose: Purpose) -> ShardCut {
+        let asked = self.tap.ask(purpose);
         assert!(self.tap.has_request());
         self.caller.store.note_cuts(self.caller.header.now).unwrap();
         assert!(!self.tap.has_request());
@@ -93,7 +107,7 @@ impl Tapped {
     }
 
     /// Puts a task and removes the one before it, over and over.
-    fn churn(&mut self, rounds: u64) {
+    pub(crate) fn churn(&mut self, rounds: u64) {
         for _ in 0..rounds {
             self.pass(1);
             let number = self.caller.header.last_number + 1;
@@ -107,7 +121,7 @@ impl Tapped {
         self.caller.header.now = self.caller.header.now.after(Span::from_ms(ms));
     }
 
-    fn room(&mut self) -> Room {
+    pub(crate) fn room(&mut self) -> Room {
         let present = self.caller.fold.tasks.len() as u64;
         self.caller.store.room(&|| TaskCounts { present, taken: 0 })
     }
@@ -122,21 +136,21 @@ impl Tapped {
         bytes.collect()
     }
 
-    fn has_segment(&self, number: u32) -> bool {
+    pub(crate) fn has_segment(&self, number: u32) -> bool {
         self.disk.files().contains_key(&name(number))
     }
 
-    fn woken(&self) -> u64 {
+    pub(crate) fn woken(&self) -> u64 {
         self.woken.load(Ordering::Relaxed)
     }
 }
 
-fn name(number: u32) -> String {
+pub(crate) fn name(number: u32) -> String {
     format!("segment-{number:010}.log")
 }
 
 /// The commits in these segments.
-fn commits(segments: &[Vec<u8>]) -> Vec<RawCommit> {
+pub(crate) fn commits(segments: &[Vec<u8>]) -> Vec<RawCommit> {
     let mut found = Vec::new();
     for bytes in segments {
         let walk = raw::walk_each("a segment", bytes, &mut |commit| found.push(*commit)).unwrap();
@@ -199,7 +213,8 @@ fn a_cut_waits_until_all_of_it_is_durable() {
             tapped.caller.turn().unwrap();
         };
         put(&mut tapped, 1);
-        let (early, in_time) = (tapped.tap.ask(), tapped.tap.ask());
+        let ask = || tapped.tap.ask(Purpose::Reading);
+        let (early, in_time) = (ask(), ask());
         tapped.caller.store.note_cuts(tapped.caller.header.now).unwrap();
         // What comes later is no part of it, and it is not waited for.
         put(&mut tapped, 2);
@@ -222,7 +237,7 @@ fn an_idle_journal_answers_at_once() {
     tapped.caller.settle().unwrap();
     let writes = tapped.disk.count(Operation::Write);
     let woken = tapped.woken();
-    let asked = tapped.tap.ask();
+    let asked = tapped.tap.ask(Purpose::Reading);
     assert_eq!(tapped.woken(), woken + 1);
     tapped.caller.store.note_cuts(tapped.caller.header.now).unwrap();
     let cut = asked.wait(Duration::ZERO).unwrap();
@@ -293,7 +308,7 @@ fn keeps_are_lost_before_anything_is_refused_for_lack_of_room() {
     tapped.caller.append(&tasks, Urgency::Soon).unwrap();
     tapped.churn(50);
     let cut = tapped.cut();
-    let asked = tapped.tap.ask();
+    let asked = tapped.tap.ask(Purpose::Reading);
     tapped.caller.store.note_cuts(tapped.caller.header.now).unwrap();
     let mut rounds = 0;
     while !cut.keep.is_lost() {
@@ -346,9 +361,9 @@ fn when_the_journal_ends_nobody_waits_and_nothing_is_kept() {
         let mut tapped = Tapped::start(1);
         let cut = tapped.cut();
         tapped.caller.append(&[sample_task(1, "q", 10)], Urgency::Soon).unwrap();
-        let noted = tapped.tap.ask();
+        let noted = tapped.tap.ask(Purpose::Reading);
         tapped.caller.store.note_cuts(tapped.caller.header.now).unwrap();
-        let asked = tapped.tap.ask();
+        let asked = tapped.tap.ask(Purpose::Archiving);
         let tap = Arc::clone(&tapped.tap);
         if fails {
             tapped.disk.fail(Operation::Sync, 1, Repeat::Once, ErrorKind::Other);
@@ -356,10 +371,11 @@ fn when_the_journal_ends_nobody_waits_and_nothing_is_kept() {
         } else {
             drop(tapped);
         }
-        for waiting in [noted, asked, tap.ask()] {
+        for waiting in [noted, asked, tap.ask(Purpose::Reading)] {
             assert!(waiting.wait(GUARD).is_none());
         }
         assert!(cut.keep.is_lost() && !tap.has_request());
+        assert!(tap.keep_all().is_lost(), "there is nothing to keep any more");
     }
 }
 
@@ -367,7 +383,8 @@ fn when_the_journal_ends_nobody_waits_and_nothing_is_kept() {
 fn only_so_many_cuts_are_kept_at_a_time() {
     let mut tapped = Tapped::start(1);
     let mut cuts: Vec<ShardCut> = (0..16).map(|_| tapped.cut()).collect();
-    assert!(tapped.tap.ask().wait(GUARD).is_none());
+    assert!(tapped.tap.ask(Purpose::Reading).wait(GUARD).is_none());
+    drop(tapped.cut_for(Purpose::Archiving));
     cuts.pop();
     cuts.push(tapped.cut());
 }
@@ -385,7 +402,7 @@ fn what_was_applied_belongs_to_a_cut() {
         // The clock stands still, which is when the moments of commits could be the same.
         let put = Command::Put(Put::new(b"jobs", b"payload"));
         durable.apply(start, ClientId(1), RequestId(1), &put);
-        let asked = tap.ask();
+        let asked = tap.ask(Purpose::Reading);
         durable.answer_cuts(start).unwrap();
         durable.drive(start).unwrap();
         let cut = asked.wait(GUARD).unwrap();

@@ -1,5 +1,6 @@
 //! The arguments of the commands that take backups, look after them, and bring them back.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -9,14 +10,10 @@ use super::texts::after;
 use crate::endpoint::{self, Endpoint};
 use crate::exit::Failure;
 use crate::moments::Moment;
-use crate::units::{brief, duration_ms};
+use crate::settings::Kept;
 
 /// How many hexadecimal digits the name of a line has.
 const LINE_DIGITS: usize = 16;
-
-/// The shortest time that `prune` keeps. Nearly everything goes with less, and it cannot be brought
-/// back.
-const KEEP_MIN_MS: u64 = 3_600_000;
 
 /// What can be done with an archive.
 #[derive(Debug, Subcommand)]
@@ -110,9 +107,8 @@ pub(crate) struct PruneArgs {
     pub(crate) place: String,
 
     /// How far back every moment is kept, at least 1h
-    #[arg(long, value_name = "TIME", value_parser = keep)]
-    #[arg(allow_hyphen_values = true)]
-    pub(crate) archive_keep: u64,
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) archive_keep: Kept,
 
     /// Tell what would be removed, and remove nothing
     #[arg(long)]
@@ -158,6 +154,33 @@ pub(crate) struct RestoreArgs {
     pub(crate) json: bool,
 }
 
+/// The arguments of `look`.
+#[derive(Debug, Args)]
+pub(crate) struct LookArgs {
+    /// Where backups lie, or a data directory that no server uses
+    pub(crate) place: String,
+
+    /// The line to look at, as `archive list` names it [default: the newest]
+    #[arg(long, value_name = "LINE", value_parser = line)]
+    pub(crate) line: Option<u64>,
+
+    /// The moment to look at
+    ///
+    /// By RFC 3339, in Unix milliseconds, or as -10m for ten minutes before the newest moment. One
+    /// in the future is the newest.
+    #[arg(long, value_name = "MOMENT", default_value = "latest")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) until: Moment,
+
+    /// Where it answers over RESP, on this machine; port 0 is any that is free
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = loopback)]
+    pub(crate) resp: SocketAddr,
+
+    /// Where it answers over HTTP and shows the dashboard, on this machine
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = loopback)]
+    pub(crate) http: SocketAddr,
+}
+
 impl DoorArgs {
     /// Returns where the server is.
     pub(crate) fn endpoint(&self) -> Result<Endpoint, Failure> {
@@ -165,21 +188,21 @@ impl DoorArgs {
     }
 }
 
-/// Reads how far back moments are kept. Elsewhere a number alone is one of milliseconds; who writes
-/// 7 here means days.
-fn keep(text: &str) -> Result<u64, String> {
-    let ms = duration_ms(text)?;
-    if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("`{text}` has no unit: give a time such as `7d` or `36h`"));
+/// Reads an address that only this machine reaches: a look asks nobody who they are.
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix("localhost:");
+    let numbers = port.map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
+    let address: SocketAddr = numbers
+        .parse()
+        .map_err(|_| format!("`{text}` is no address: give one such as `127.0.0.1:7351`"))?;
+    if address.ip().is_loopback() {
+        return Ok(address);
     }
-    if ms < KEEP_MIN_MS {
-        let least = brief(KEEP_MIN_MS);
-        return Err(format!(
-            "`{text}` is too short, since nearly every backup would be removed: give at least \
-             `{least}`, such as `7d`"
-        ));
-    }
-    Ok(ms)
+    Err(format!(
+        "other machines reach `{text}`, and would see all tasks: give an address of this machine, \
+         such as `127.0.0.1:{}`",
+        address.port()
+    ))
 }
 
 /// Reads the name of a line.
@@ -209,26 +232,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_has_a_unit_and_is_an_hour_at_least() {
-        for (text, expected) in [("7d", 604_800_000), ("1h", 3_600_000), ("60m", 3_600_000)] {
-            assert_eq!(keep(text), Ok(expected), "{text}");
-        }
-        let table = [
-            ("7", "`7` has no unit: give a time such as `7d`"),
-            ("604800000", "has no unit"),
-            ("0", "has no unit"),
-            ("0s", "`0s` is too short"),
-            ("59m", "give at least `1h`"),
-            ("-7d", "negative"),
-            ("", "is not a time"),
-        ];
-        for (text, words) in table {
-            let refusal = keep(text).expect_err(text);
-            assert!(refusal.contains(words), "{refusal}");
-        }
-    }
-
-    #[test]
     fn a_restore_takes_a_line_and_a_moment() {
         let given = restore("").unwrap();
         assert_eq!((given.line, given.until), (None, Moment::Latest));
@@ -237,6 +240,25 @@ mod tests {
         assert_eq!(given.line, Some(0x00ab_0000_0000_cdef));
         for wrong in ["--line ab", "--line +0ab00000000cdef", "--until soon", "--until -1.5m"] {
             assert!(restore(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_look_is_for_this_machine_alone() {
+        let told = |text: &str| loopback(text).map(|address| address.to_string());
+        assert_eq!(told("127.0.0.1:0").as_deref(), Ok("127.0.0.1:0"));
+        assert_eq!(told("localhost:7351").as_deref(), Ok("127.0.0.1:7351"));
+        assert_eq!(told("[::1]:7351").as_deref(), Ok("[::1]:7351"));
+        for (wrong, words) in [
+            ("0.0.0.0:7351", "such as `127.0.0.1:7351`"),
+            ("192.0.2.1:1", "other machines reach"),
+            ("[::]:1", "other machines reach"),
+            ("7351", "is no address"),
+            ("example.com:1", "is no address"),
+            ("", "is no address"),
+        ] {
+            let refusal = loopback(wrong).expect_err(wrong);
+            assert!(refusal.contains(words), "{refusal}");
         }
     }
 }

@@ -125,9 +125,11 @@ fn the_help_names_the_defaults_of_the_server() {
         "--announce and the port of --link",
         "1GiB on etcd, 64GiB on PostgreSQL",
         "a third of the memory",
+        "a tenth of the disk",
     ];
-    let places: [&[&str]; 3] = [
+    let places: [&[&str]; 4] = [
         &[],
+        &["--archive", "s3://bucket/prefix"],
         &["--cluster", "etcd://127.0.0.1:1/test"],
         &["--resps", "127.0.0.1:7261", "--tls-cert", "c", "--tls-key", "k", "--tls-client-ca", "a"],
     ];

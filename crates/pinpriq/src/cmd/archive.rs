@@ -194,7 +194,7 @@ fn verified_as_json(verified: &Verified) -> Json {
 fn remove(arguments: &PruneArgs) -> Result<Exit, Failure> {
     let PruneArgs { archive_keep, dry_run, json, .. } = arguments;
     let place = opened(&arguments.place)?;
-    let pruned = prune(&*place, Span::from_ms(*archive_keep), SystemClock::wall(), *dry_run);
+    let pruned = prune(&*place, Span::from_ms(archive_keep.ms()), SystemClock::wall(), *dry_run);
     let pruned = pruned.map_err(|error| failure(&error))?;
     let text = if *json {
         format!("{}\n", pruned_as_json(&pruned, *dry_run))

@@ -101,7 +101,10 @@ fn facts(report: &Report) -> Vec<String> {
     }));
     lines.extend(report.spares.iter().map(|file| format!("{file}: prepared for later")));
     lines.extend(
-        report.left_over.iter().map(|file| format!("{file}: left over, the next start removes it")),
+        report
+            .left_over
+            .iter()
+            .map(|file| format!("{file}: left over, the next start removes it unless it archives")),
     );
     lines.extend(report.foreign.iter().map(|file| format!("{file}: no part of a journal")));
     if let Some(torn) = &report.torn_tail {

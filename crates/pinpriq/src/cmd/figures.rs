@@ -9,7 +9,7 @@ use pinpriq_proto::wire::resp::Value;
 pub(super) use crate::args::values::STATES;
 use crate::output::escaped;
 use crate::printer::{in_words, text};
-use crate::units::brief;
+use crate::units::{brief, counted};
 
 /// The ways in which tasks leave a queue.
 const WAYS_OUT: [&str; 6] = ["acked", "expired", "killed", "dead", "evicted", "moved"];
@@ -24,6 +24,8 @@ pub(super) struct Server {
     pub(super) durability: String,
     /// Why the disk failed, if it did.
     pub(super) failure: Option<String>,
+    /// None if it archives nothing.
+    pub(super) archive: Option<Archive>,
     pub(super) connections: i64,
     /// The connections of each door that has any.
     pub(super) doors: Vec<(String, i64)>,
@@ -33,6 +35,48 @@ pub(super) struct Server {
     pub(super) paused: i64,
     /// All queues and lanes together.
     pub(super) all: Figures,
+}
+
+/// What a server tells of its archive.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Archive {
+    /// `ok`, `starting`, or why nothing is archived.
+    state: String,
+    behind_bytes: i64,
+    behind_ms: i64,
+}
+
+impl Archive {
+    /// Reads a reply to `INFO`.
+    fn of(info: &Value) -> Option<Self> {
+        let number = |name: &str| line_of(info, name)?.parse().ok();
+        let state = line_of(info, "archive_state").filter(|state| *state != "off")?;
+        Some(Self {
+            state: escaped(state.as_bytes()),
+            behind_bytes: number("archive_behind_bytes").unwrap_or_default(),
+            behind_ms: number("archive_behind_ms").unwrap_or_default(),
+        })
+    }
+
+    /// For people, in one line.
+    pub(super) fn in_words(&self) -> String {
+        let Self { state, behind_bytes, behind_ms } = self;
+        if *behind_ms == 0 {
+            return format!("archive: {state}");
+        }
+        let bytes = counted(behind_bytes.unsigned_abs(), "byte");
+        let time = brief(behind_ms.unsigned_abs());
+        format!("archive: {state}; {bytes} of the last {time} are not there yet")
+    }
+
+    /// For programs.
+    pub(super) fn members(&self) -> [(Value, Value); 3] {
+        [
+            (text("archive_state"), text(&self.state)),
+            (text("archive_behind_bytes"), Value::Integer(self.behind_bytes)),
+            (text("archive_behind_ms"), Value::Integer(self.behind_ms)),
+        ]
+    }
 }
 
 /// The figures of a queue, or of all together.
@@ -118,6 +162,7 @@ impl Server {
             failure: line("journal_failure")
                 .filter(|failure| *failure != "none")
                 .map(|failure| escaped(failure.as_bytes())),
+            archive: Archive::of(info),
             connections: integer("connected_clients"),
             doors: doors(info),
             shards: integer("shards"),
@@ -451,6 +496,20 @@ mod tests {
         assert_eq!(failure("none"), None);
         assert_eq!(failure("no space").as_deref(), Some("no space"));
         assert_eq!(Server::of(&bulk("redis_version:7\r\n"), &Value::Null), None);
+    }
+
+    #[test]
+    fn an_archive_is_told_if_there_is_one() {
+        let of = |state: &str, behind: &str| {
+            let text = format!("pinpriq_version:0.1.0\r\nuptime_in_seconds:3\r\n{state}{behind}");
+            Server::of(&bulk(&text), &Value::Null).unwrap().archive.map(|it| it.in_words())
+        };
+        assert_eq!(of("", ""), None);
+        assert_eq!(of("archive_state:off\r\n", "archive_behind_ms:0\r\n"), None);
+        assert_eq!(of("archive_state:ok\r\n", "").as_deref(), Some("archive: ok"));
+        let behind = "archive_behind_bytes:1234\r\narchive_behind_ms:61000\r\n";
+        let expected = "archive: s3://b: no answer; 1,234 bytes of the last 1m1s are not there yet";
+        assert_eq!(of("archive_state:s3://b: no answer\r\n", behind).as_deref(), Some(expected));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Where backups may lie, and where a restored directory may: neither inside the other.
+//! Where backups may lie, and where a data directory may: neither inside the other.
 //!
 //! Only paths and the names of files are looked at. A bucket is beside everything.
 
@@ -22,10 +22,28 @@ pub(super) fn refuse_data_directory(place: &str) -> Result<(), Failure> {
     let Ok(resolved) = resolved(Path::new(place)) else { return Ok(()) };
     match resolved.ancestors().find(|directory| is_data(directory)) {
         None => Ok(()),
-        Some(data) => Err(Failure::unusable(format!(
-            "{place} lies in the data directory {}: give a place outside, best on another disk",
-            data.display()
-        ))),
+        Some(data) => Err(in_data(place, data)),
+    }
+}
+
+fn in_data(place: &str, data: &Path) -> Failure {
+    Failure::unusable(format!(
+        "{place} lies in the data directory {}: give a place outside, best on another disk",
+        data.display()
+    ))
+}
+
+/// Refuses the place of a server that archives there if the place and its data directory lie in
+/// each other, whether the directory is there already or not.
+pub(super) fn refuse_data_around(data: &Path, place: &str) -> Result<(), Failure> {
+    refuse_data_directory(place)?;
+    refuse_in_place(data, place)?;
+    if place.contains(SCHEME_END) {
+        return Ok(());
+    }
+    match (resolved(Path::new(place)), resolved(data)) {
+        (Ok(inside), Ok(around)) if inside.starts_with(&around) => Err(in_data(place, &around)),
+        _ => Ok(()),
     }
 }
 
@@ -106,6 +124,34 @@ mod tests {
             assert!(refusal.to_string().contains(&words), "{refusal}");
         }
         assert_eq!(refuse_data_directory(folder.join("data-2").to_str().unwrap()), Ok(()));
+    }
+
+    #[test]
+    fn a_place_and_the_data_that_is_archived_there_are_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        // Neither has to be there.
+        let (data, place) = (folder.join("data"), folder.join("place"));
+        for apart in ["place", "data-2", "a/data"] {
+            let apart = folder.join(apart);
+            assert_eq!(refuse_data_around(&data, apart.to_str().unwrap()), Ok(()));
+        }
+        assert_eq!(refuse_data_around(&data, "s3://bucket/data"), Ok(()));
+        for inside in [data.clone(), data.join("place"), data.join("a/b")] {
+            let refusal = refuse_data_around(&data, inside.to_str().unwrap()).unwrap_err();
+            assert_eq!(refusal.code(), 2, "{refusal}");
+        }
+        let inside = data.join("place");
+        let refusal = refuse_data_around(&data, inside.to_str().unwrap()).unwrap_err();
+        let words = format!("lies in the data directory {}:", data.display());
+        assert!(refusal.to_string().contains(&words), "{refusal}");
+        let refusal = refuse_data_around(&place.join("data"), place.to_str().unwrap());
+        assert!(refusal.unwrap_err().to_string().contains("give a directory outside"));
+        // Another directory with data is none for an archive either.
+        let other = made(&folder, "other");
+        let touched = Command::new("touch").arg(other.join("segment-0000000001.log")).status();
+        assert!(touched.unwrap().success());
+        assert!(refuse_data_around(&data, other.join("x").to_str().unwrap()).is_err());
     }
 
     #[test]

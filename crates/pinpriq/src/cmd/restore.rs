@@ -98,7 +98,7 @@ fn is_unfinished(data: &Path) -> bool {
 }
 
 /// Says that a moment was asked for which comes after the newest backup, if it does.
-fn too_late(asked: Moment, choice: &Choice) -> Option<String> {
+pub(super) fn too_late(asked: Moment, choice: &Choice) -> Option<String> {
     let Moment::At(asked) = asked else { return None };
     (choice.why == Why::Latest && asked > choice.until).then(|| {
         format!(
@@ -109,13 +109,18 @@ fn too_late(asked: Moment, choice: &Choice) -> Option<String> {
     })
 }
 
-/// Finds the backup that has the moment, and whether that is the newest of its line.
-fn chosen(place: &dyn Place, arguments: &RestoreArgs) -> Result<(Choice, bool), ArchiveError> {
-    let until = match arguments.until {
+/// Returns the moment as the archive is asked for it.
+pub(super) const fn until_of(moment: Moment) -> Until {
+    match moment {
         Moment::Latest => Until::Latest,
         Moment::At(at) => Until::At(at),
         Moment::Before(span) => Until::Before(span),
-    };
+    }
+}
+
+/// Finds the backup that has the moment, and whether that is the newest of its line.
+fn chosen(place: &dyn Place, arguments: &RestoreArgs) -> Result<(Choice, bool), ArchiveError> {
+    let until = until_of(arguments.until);
     let mut catalogue = Catalogue::read(place)?;
     let choice = catalogue.choose(arguments.line.map(LineId), until)?;
     // If a newer backup cannot be read, this is an earlier moment.
@@ -132,7 +137,7 @@ fn written(
     wishes: Wishes,
 ) -> Result<Report, Failure> {
     let (journal, now) = (options(), SystemClock::wall());
-    let order = Order { data, journal, wishes, now };
+    let order = Order { data, journal, wishes, now, announces: true };
     let progress = Progress::before_output("segments restored");
     let restored = pinpriq_archive::restore(place, choice, &order, &mut |it| {
         progress.note(it.done, it.total);

@@ -9,6 +9,7 @@ use pinpriq_store::journal::check;
 use pinpriq_store::layout::existing_journals;
 use pinpriq_store::{RealDisk, StoreError};
 
+use super::places::refuse_data_around;
 use crate::args::ServeArgs;
 use crate::cluster::engine::{Empty, connect};
 use crate::cmd::cluster::through::administer;
@@ -19,7 +20,7 @@ use crate::{config, environment, logging, machine};
 
 /// Makes a failed assertion on any thread end the process. Memory may be wrong then, and a restart
 /// reads the right state from the journal.
-fn end_with_a_bug() {
+pub(super) fn end_with_a_bug() {
     std::panic::set_hook(Box::new(|panic| {
         let backtrace = Backtrace::capture();
         tracing::error!(
@@ -45,6 +46,9 @@ pub(crate) fn serve(arguments: ServeArgs) -> Result<Exit, Failure> {
         })?;
     if plan.config.durability == Durability::Memory && !plan.ignores_data {
         refuse_hidden_tasks(&plan.config)?;
+    }
+    if let Some(archive) = &plan.config.archive {
+        refuse_data_around(&plan.config.data, &archive.place)?;
     }
     logging::start(plan.logging)?;
     end_with_a_bug();

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use clap::Parser as _;
 use pinpriq_server::config::{self as server, Config, DoorName};
@@ -39,6 +40,11 @@ tls-key = "/etc/pinpriq/server.key"
 tls-client-ca = "/etc/pinpriq/clients.pem"
 tls-client = "optional"
 audit = "stderr"
+archive = "s3://backups/queues"
+archive-every = "2s"
+archive-keep = "7d"
+archive-backlog = 1073741824
+scrub-every = "1d"
 durability = "interval"
 ignore-data = "on"
 pinpriq-framing = "bare"
@@ -211,6 +217,13 @@ fn nonsense_on_the_command_line_is_refused_in_words() {
         (["--tcp-keepalive-ms", "3600001"], "ms, such as `500ms` or `30s`, or `off`"),
         (["--tcp-user-timeout-ms", "on"], "`on` is not a time"),
         (["--subscriptions-max", "0"], "it must be from 1 to 1000000, not 0"),
+        (["--archive", ""], "it must be a directory, or a bucket such as s3://bucket/prefix"),
+        (["--archive-every", "99ms"], "`99ms` is out of bounds: give a time from `100ms` to `1h`"),
+        (["--archive-every", "61m"], "`61m` is out of bounds"),
+        (["--archive-keep", "7"], "`7` has no unit: give a time such as `7d` or `36h`"),
+        (["--archive-keep", "59m"], "give at least `1h`"),
+        (["--archive-backlog", "0"], "`0` is out of bounds: give a size from 1 to"),
+        (["--scrub-every", "59m"], "`59m` is out of bounds: give a time from `1h` to"),
         (["--task-bytes-max", "1000"], "task-bytes-max (1000) is less than payload-bytes-max"),
         (["--pinpriq", "7250"], "it must be a host and a port"),
         (["--pinpriq", ":7250"], "it must be a host and a port"),
@@ -245,6 +258,7 @@ fn nonsense_in_the_file_is_refused_with_its_line() {
         ("frame-timeout-ms = \"2h\"", "line 2, column 20", "`2h` is out of bounds"),
         ("tcp-keepalive-ms = \"on\"", "line 2, column 20", "or `off`"),
         ("pinpriq = \"everywhere\"", "line 2, column 11", "it must be a host and a port"),
+        ("archive-keep = 604800000", "line 2, column 16", "`604800000` has no unit"),
         ("durability = \"fsync\"", "line 2, column 14", "expected one of `sync`"),
         ("pinpriq-requeue = \"yes\"", "line 2, column 19", "expected `on` or `off`"),
         ("durability = ", "line 2, column 14", "string values must be quoted"),
@@ -317,6 +331,37 @@ fn largest_job_is_no_larger_than_the_largest_payload() {
     assert_eq!(jobs_of(&["--payload-bytes-max", "1000"]).unwrap(), "job_bytes_max: 1000,");
     let refusal = jobs_of(&["--beanstalkd-max-job", "1048577"]).unwrap_err();
     assert!(refusal.starts_with("beanstalkd-max-job (1048577) is more than"), "{refusal}");
+}
+
+#[test]
+fn a_server_archives_if_it_has_a_place_and_something_to_archive() {
+    let given = |flags: &[&str]| outcome(&[&["--archive", "/mnt/place"], flags].concat());
+    let plan = from_file("archive = \"/mnt/place\"").unwrap();
+    let expected = server::ArchiveTo {
+        place: "/mnt/place".to_owned(),
+        every: Duration::from_secs(1),
+        keep: None,
+        backlog_bytes: None,
+        scrub_every: None,
+    };
+    assert_eq!(plan.config.archive, Some(expected));
+    assert_eq!(given(&[]).unwrap(), format!("{plan:#?}"));
+    assert!(given(&["--durability", "interval"]).is_ok());
+    let refusal = given(&["--durability", "memory"]).unwrap_err();
+    assert_eq!(refusal, "archive needs a data directory, and durability memory uses none");
+    let refusal = given(&["--cluster", "etcd://127.0.0.1:1/test"]).unwrap_err();
+    assert!(refusal.starts_with("archive is not for a node of a cluster: take the"), "{refusal}");
+    for (setting, value) in [
+        ("archive-every", "1s"),
+        ("archive-keep", "7d"),
+        ("archive-backlog", "1GB"),
+        ("scrub-every", "off"),
+    ] {
+        let refusal = outcome(&[&format!("--{setting}"), value]).unwrap_err();
+        let words = "has no use without archive, which names the place";
+        assert_eq!(refusal, format!("{setting} {words}"));
+        assert!(given(&[&format!("--{setting}"), value]).is_ok(), "{setting}");
+    }
 }
 
 #[test]

@@ -42,6 +42,22 @@ pub(crate) enum Listen {
 #[serde(try_from = "String")]
 pub(crate) struct Origin(pub(crate) String);
 
+/// Where backups lie: a directory, or the URL of a bucket.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct PlaceName(pub(crate) String);
+
+impl FromStr for PlaceName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("it must be a directory, or a bucket such as s3://bucket/prefix".to_owned());
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
 impl FromStr for Origin {
     type Err = String;
 
@@ -140,4 +156,4 @@ macro_rules! from_file {
     )+};
 }
 
-from_file!(NodeName, HostName, HostNames, Address, Origin, Listen);
+from_file!(NodeName, HostName, HostNames, Address, Origin, Listen, PlaceName);

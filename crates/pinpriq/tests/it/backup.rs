@@ -1,8 +1,10 @@
 //! Backups of real servers: taken while they run, looked after, and brought back.
 
+mod archiving;
 mod coming_back;
 mod keeping;
 mod looking_after;
+mod looks;
 mod misuse;
 
 use std::collections::BTreeMap;

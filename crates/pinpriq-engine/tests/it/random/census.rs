@@ -664,9 +664,12 @@ impl Census {
         }
         for kind in RefusalKind::ALL {
             // The engine knows nothing about failures of the store, shards and stops.
-            use RefusalKind::{Closing, ClusterDown, CrossShard, Store, TryAgain, Unknown};
-            let is_the_engines =
-                !matches!(kind, Store | Closing | CrossShard | TryAgain | ClusterDown | Unknown);
+            use RefusalKind::{
+                Closing, ClusterDown, CrossShard, ReadOnly, Store, TryAgain, Unknown,
+            };
+            let is_the_servers = matches!(kind, Store | Closing | CrossShard | ReadOnly)
+                || matches!(kind, TryAgain | ClusterDown | Unknown);
+            let is_the_engines = !is_the_servers;
             if is_the_engines && !self.refusals.contains_key(&kind) {
                 missing.push(kind.word().to_owned());
             }

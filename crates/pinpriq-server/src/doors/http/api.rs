@@ -59,7 +59,7 @@ use crate::access::audit::Audit;
 use crate::access::pass::Pass;
 use crate::access::roster::Roster;
 use crate::access::sessions::Sessions;
-use crate::config::{Config, Limits};
+use crate::config::{Config, Limits, Look};
 use crate::doors::RespAt;
 use crate::facts::tally::HttpRefusals;
 use crate::monitor::Monitor;
@@ -84,6 +84,8 @@ pub(crate) struct Api {
     room: Room,
     monitor: Arc<Monitor>,
     backups: OrWhyNot<Arc<Backups>>,
+    /// The moment that is only looked at, if the server is there for no more.
+    look: Option<Look>,
     /// How the server was set, as JSON.
     configuration: Vec<u8>,
     /// The origin whose pages may use the server besides its own.
@@ -126,6 +128,7 @@ impl Api {
             room: Room::default(),
             monitor,
             backups,
+            look: config.look.clone(),
             configuration: configuration::as_json(config),
             cors_origin: config.http.cors_origin.as_ref().and_then(|it| it.parse().ok()),
             hosts: config.http.hosts.clone(),

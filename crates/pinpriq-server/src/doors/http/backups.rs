@@ -6,20 +6,18 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
 use std::{fmt, io};
 
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_store::RealDisk;
-use pinpriq_store::disk::{Disk, DiskFile, OpenMode, read_full_at};
-use pinpriq_store::journal::{Asked, SegmentEnd, ShardCut, Tap, segment_name};
+use pinpriq_store::disk::DiskFile;
+use pinpriq_store::journal::{Purpose, SegmentEnd, ShardCut, segment_name};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::problem::Problem;
-use crate::clock::{Clock, Tell, later, stopwatch};
+use crate::clock::{Clock, Tell, later};
+use crate::cuts::{CUT_WITHIN, Copied, cut_of_all, open, read_piece};
 use crate::random::random;
 use crate::runtime::beside;
 
@@ -32,9 +30,6 @@ const KEPT: Span = Span::from_ms(60_000);
 /// How often it is looked whether a shard has given up its files.
 const LOOK: Span = Span::from_ms(1_000);
 
-/// How long all shards may take to tell how far they are. One that is slow has much to write.
-const CUT_WITHIN: Duration = Duration::from_secs(30);
-
 /// The most bytes that are read at a time.
 const PIECE_BYTES_MAX: u64 = 1 << 20;
 
@@ -43,14 +38,6 @@ const READINGS_MAX: usize = 16;
 
 /// Something, or why there is none here.
 pub(crate) type OrWhyNot<T> = Result<T, &'static str>;
-
-/// A journal that can be copied while it runs.
-pub(crate) struct Copied {
-    /// Where it is.
-    pub(crate) directory: PathBuf,
-    /// How to ask it how far it is.
-    pub(crate) tap: Arc<Tap>,
-}
 
 /// The backups of a server.
 pub(crate) struct Backups {
@@ -116,7 +103,8 @@ impl Backups {
         // What was confirmed has a moment that a cut from now on includes.
         later().await;
         let taps: Vec<_> = self.copied.iter().map(|it| it.tap.clone()).collect();
-        let cut = beside(move || cut_of_all(&taps)).await.ok_or_else(no_thread)?;
+        let cut =
+            beside(move || cut_of_all(&taps, Purpose::Reading)).await.ok_or_else(no_thread)?;
         let (at, cuts) = cut.ok_or_else(|| {
             let within = CUT_WITHIN.as_secs();
             let sentence = format!(
@@ -278,41 +266,6 @@ impl Reading {
         self.left.start += bytes;
         Ok(Some(piece))
     }
-}
-
-/// Asks all shards for a cut, until what they answer suffices for one moment. Returns that moment.
-/// Blocks.
-fn cut_of_all(taps: &[Arc<Tap>]) -> Option<(Timestamp, Vec<ShardCut>)> {
-    let passed = stopwatch();
-    // What was kept for a former answer is kept until the next one is there.
-    let mut former: Option<Vec<ShardCut>> = None;
-    loop {
-        let asked: Vec<Asked> = taps.iter().map(|tap| tap.ask()).collect();
-        let cut = |asked: Asked| asked.wait(CUT_WITHIN.saturating_sub(passed()));
-        let cuts = asked.into_iter().map(cut).collect::<Option<Vec<_>>>()?;
-        if let Some(at) = ShardCut::common_moment(&cuts) {
-            return Some((at, cuts));
-        }
-        if passed() >= CUT_WITHIN {
-            return None;
-        }
-        drop(former.replace(cuts));
-    }
-}
-
-/// Opens a file of a journal for reading. Blocks.
-fn open(directory: &Path, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-    let disk = RealDisk::open_read_only(directory)?;
-    Ok(Arc::from(Disk::open(&disk, name, OpenMode::Read)?))
-}
-
-/// Reads so many bytes of a file. Blocks.
-fn read_piece(file: &dyn DiskFile, at: u64, bytes: u64) -> io::Result<Vec<u8>> {
-    let mut piece = vec![0; usize::try_from(bytes).unwrap_or_default()];
-    if read_full_at(file, at, &mut piece)? < piece.len() {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(piece)
 }
 
 fn unknown() -> Problem {

@@ -16,7 +16,7 @@ pub(crate) struct Problem {
 }
 
 /// Each word with its status and its title.
-pub(crate) const CODES: [(&str, u16, &str); 37] = [
+pub(crate) const CODES: [(&str, u16, &str); 38] = [
     ("BADARG", 400, "An argument makes no sense"),
     ("IDREQUIRED", 400, "The queue wants ids from its clients"),
     ("CROSSSHARD", 400, "The queues live in different shards"),
@@ -24,6 +24,7 @@ pub(crate) const CODES: [(&str, u16, &str); 37] = [
     ("NOAUTH", 401, "Nobody has signed in"),
     ("WRONGPASS", 401, "The password is wrong"),
     ("NOPERM", 403, "This is not allowed"),
+    ("READONLY", 403, "Nothing can be changed here"),
     ("NOQUEUE", 404, "There is no such queue"),
     ("NOTFOUND", 404, "There is no such thing"),
     ("METHOD", 405, "The path knows other methods"),

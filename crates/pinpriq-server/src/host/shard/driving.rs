@@ -35,7 +35,7 @@ impl Shard {
     /// Sets the timer for what is due next, and returns when that is.
     pub fn arm_timer(&self) -> Option<Timestamp> {
         let state = &mut *self.state.borrow_mut();
-        state.armed = state.durable.poll_timeout();
+        state.armed = self.due(&state.durable);
         state.armed
     }
 

@@ -9,7 +9,7 @@ use crate::letters::letter::{SurveyPart, SurveyWanted};
 impl Shard {
     /// Returns the figures that a survey wants.
     pub(crate) fn survey(&self, wanted: &SurveyWanted) -> SurveyPart {
-        let now = self.clock.now();
+        let now = self.now();
         let durable = &mut self.state.borrow_mut().durable;
         let (news, news_were_lost) = durable.take_queue_news();
         durable.keep_queue_news(wanted.news_max);
@@ -40,7 +40,7 @@ impl Shard {
 
     /// Returns at most `count` limits with names after this one.
     pub(crate) fn limits_after(&self, name: &[u8], count: usize) -> Vec<LimitShown> {
-        let now = self.clock.now();
+        let now = self.now();
         self.state.borrow().durable.engine().limits_after(now, name, count)
     }
 }

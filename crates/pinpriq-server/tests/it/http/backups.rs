@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use pinpriq_server::config::{AuditTo, Config, Durability};
+use pinpriq_server::config::{AuditTo, Config, Durability, Look};
 use pinpriq_store::journal::raw::walk;
 use serde_json::Value;
 
 use super::users::basic;
 use super::{Address, PAYLOAD, Visitor, with_site, with_site_of};
 use crate::people::{People, Person, read};
-use crate::world::in_memory;
+use crate::world::{START, in_memory};
 
 fn on_disk(data: &Path, shards: usize) -> Config {
     Config { data: data.to_owned(), durability: Durability::Sync, shards, ..in_memory() }
@@ -240,4 +240,19 @@ fn a_backup_needs_two_rights_on_all_queues_and_is_written_down() {
         let is_told = has([r#""event":"command""#, copier, &command]);
         assert_eq!(is_told, !command.contains("READ"), "{audit}");
     }
+}
+
+#[test]
+fn a_server_that_only_shows_a_moment_has_none() {
+    let look = Some(Look { at: START, shown: "then".to_owned() });
+    with_site_of(Config { look, ..in_memory() }, async |address| {
+        let mut visitor = Visitor::at(address).await;
+        for line in ["POST /v1/backups", "DELETE /v1/backups/x"] {
+            let (status, body) = visitor.ask(line, "", b"").await;
+            assert!(status == 403 && body.contains("READONLY"), "{line}: {status} {body}");
+            assert!(body.contains("this is a look at then: nothing can be changed"), "{body}");
+        }
+        let (status, body) = visitor.ask("GET /v1/stats", "", b"").await;
+        assert_eq!(status, 200, "{body}");
+    });
 }

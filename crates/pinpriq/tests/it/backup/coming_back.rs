@@ -5,7 +5,8 @@ use std::process::Stdio;
 
 use pinpriq_proto::wire::resp::Value;
 
-use super::{QUEUES, Room, Server, ran, text};
+use super::looks::Look;
+use super::{QUEUES, Room, ran, text};
 use crate::peer::pinpriq;
 
 #[test]
@@ -207,7 +208,7 @@ fn a_dry_run_tells_the_moment_and_writes_nothing() {
 
 /// The drill of the page on operating, word for word but for the addresses.
 #[test]
-fn a_queue_that_was_dropped_by_mistake_comes_back_from_a_server_beside() {
+fn a_queue_that_was_dropped_by_mistake_comes_back_from_a_look() {
     let room = Room::new();
     let mut server = room.serve("data");
     for number in 0..10 {
@@ -219,14 +220,13 @@ fn a_queue_that_was_dropped_by_mistake_comes_back_from_a_server_beside() {
     room.back_up(&mut server);
     assert_eq!(server.payloads(), ["mail"]);
 
-    room.restore("then", &["--until", &before.to_string()]);
-    let then = room.serve("then");
-    let of = |server: &Server| server.serving.door("resp");
-    let mut export = pinpriq(&["export", "jobs", "--address", &of(&then)]).spawn().unwrap();
-    let mut import = pinpriq(&["import", "--once", "-", "--address", &of(&server)]);
+    let then = Look::begin(&room, "place", &["--until", &before.to_string()]);
+    let mut export = pinpriq(&["export", "jobs", "--address", &then.resp]).spawn().unwrap();
+    let of_server = server.serving.door("resp");
+    let mut import = pinpriq(&["import", "--once", "-", "--address", &of_server]);
     let import = ran(import.stdin(Stdio::from(export.stdout.take().unwrap())));
     assert_eq!((import.code, export.wait().unwrap().code()), (0, Some(0)), "{import:?}");
-    then.stop();
+    then.end();
     let mut expected: Vec<String> = (0..10).map(|number| format!("job-{number}")).collect();
     expected.push("mail".to_owned());
     assert_eq!(server.payloads(), expected);

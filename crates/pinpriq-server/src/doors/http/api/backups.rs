@@ -14,6 +14,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::{StreamExt as _, unfold};
+use pinpriq_proto::reply::Refusal;
 
 use super::super::backups::{Backup, Backups, Reading};
 use super::super::exchange::Content;
@@ -44,6 +45,10 @@ pub(super) async fn answer(
     request: Request<'_>,
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
+    if let Some(look) = &who.0.look {
+        let Refusal { kind, sentence } = look.refusal();
+        return Err(Problem::new(kind.word(), sentence));
+    }
     match own {
         Own::BeginBackup => begin(who, request).await,
         Own::Segment => segment(who, request, headers).await,

@@ -6,7 +6,8 @@ use std::pin::pin;
 use std::task::Poll;
 
 use pinpriq_proto::limits::Limits;
-use pinpriq_store::{Durable, Journal, JournalOptions, Runner};
+use pinpriq_store::journal::Tap;
+use pinpriq_store::{Durable, Journal, JournalOptions, RealDisk, Runner};
 use tempfile::TempDir;
 
 use super::*;

@@ -213,6 +213,17 @@ pub(crate) static TABLE: &[Metric] = &[
             tell(&[], Reading::Whole(u64::from(sight.facts().failure.is_some())));
         },
     ),
+    of_server(Journal, "archive_behind_bytes", "archive_behind_bytes"),
+    of_server(Journal, "archive_behind_seconds", "archive_behind_ms"),
+    of_server(Journal, "archive_failures_total", "archive_failures"),
+    own(
+        (Journal, "archive_failed", Gauge, &[]),
+        "1 if archiving fails, or files and archive differ, so that `archive_state` of `INFO` says \
+         why; else 0",
+        |sight, tell| {
+            tell(&[], Reading::Whole(u64::from(sight.facts().archive.has_failed)));
+        },
+    ),
     own(
         (Server, "memory_bytes", Gauge, &["purpose"]),
         "memory: `tasks` is that of all tasks, queues and members, as `--task-bytes-max` counts \

@@ -48,6 +48,7 @@ pub(in crate::cmd::top) fn round(server_ms: i64, queues: &[(&str, Figures)]) -> 
         uptime_ms: 3_723_000,
         paused: 0,
         failure: None,
+        archive: None,
         all,
     };
     let name = |(name, _): &(&str, Figures)| name.as_bytes().to_vec();

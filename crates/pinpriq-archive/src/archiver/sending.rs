@@ -1,0 +1,339 @@
+//! Drafts under way: each has a thread that creates its objects, waits until the mark before its
+//! own is there, and creates its own.
+//!
+//! So objects of several drafts are sent at the same time, and marks come in order: none is there
+//! before everything that it names. The first failure ends all. What is in a draft is decided in
+//! `stream`.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use super::stream::{Drafted, Parcel};
+use crate::backup::prior::left_over;
+use crate::error::ArchiveError;
+use crate::fetch;
+use crate::names;
+use crate::place::{Place, PlaceError};
+
+/// The most drafts that are under way at a time.
+const DEPTH: usize = 4;
+
+/// The most bytes of objects that are being sent at a time, unless one has more.
+const SENDING_BYTES_MAX: usize = 32 << 20;
+
+/// How many objects wait for the thread of their draft.
+const WAITING_MAX: usize = 1;
+
+/// A draft whose objects were all handed over.
+pub(super) struct Draft {
+    /// The caller's own.
+    pub(super) token: u64,
+    pub(super) drafted: Drafted,
+    /// The numbers of marks that may go then.
+    pub(super) obsolete: Vec<u64>,
+}
+
+/// Why drafts were given up.
+pub(super) enum Failed {
+    /// This went wrong.
+    Of(ArchiveError),
+    /// There is a mark with this number, or an object of it.
+    Taken(u64),
+}
+
+/// What the threads have done since the last time.
+pub(super) struct Collected {
+    /// The drafts whose marks were created, in order.
+    pub(super) done: Vec<Draft>,
+    /// What ended the others.
+    pub(super) failed: Option<Failed>,
+    /// Whether the place has refused to remove a mark.
+    pub(super) is_denied: bool,
+}
+
+/// The drafts that are under way.
+pub(super) struct Flow {
+    place: Arc<dyn Place>,
+    shared: Arc<Shared>,
+    threads: VecDeque<JoinHandle<()>>,
+    /// How many drafts were begun since everything was given up.
+    begun: u64,
+}
+
+/// Takes the objects of one draft. If it is dropped before the draft is complete, that and all
+/// later ones are given up.
+pub(super) struct Post {
+    shared: Arc<Shared>,
+    inbox: SyncSender<Message>,
+}
+
+enum Message {
+    Object(Parcel),
+    Mark(Box<Draft>),
+}
+
+/// What the threads share.
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// How many marks were created.
+    created: u64,
+    under_way: usize,
+    /// The bytes of objects that are being sent.
+    bytes: usize,
+    done: Vec<Draft>,
+    failed: Option<Failed>,
+    is_denied: bool,
+    /// Whether no more marks are created.
+    is_over: bool,
+}
+
+/// The thread of one draft.
+struct Carrier {
+    place: Arc<dyn Place>,
+    shared: Arc<Shared>,
+    /// How many marks come before its own.
+    turn: u64,
+    inbox: Receiver<Message>,
+    has_ended: bool,
+}
+
+impl Flow {
+    pub(super) fn new(place: Arc<dyn Place>) -> Self {
+        Self { place, shared: Arc::default(), threads: VecDeque::new(), begun: 0 }
+    }
+
+    /// Begins a draft, once not too many are under way. Returns none if all was given up.
+    pub(super) fn begin(&mut self) -> Result<Option<Post>, ArchiveError> {
+        {
+            let state = self.shared.state();
+            let is_full = |state: &mut State| state.under_way >= DEPTH && !state.is_over;
+            let waited = self.shared.changed.wait_while(state, is_full);
+            let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+            if state.is_over {
+                return Ok(None);
+            }
+            state.under_way += 1;
+        }
+        // Those that have created their marks may still be removing others.
+        self.threads.retain(|thread| !thread.is_finished());
+        if self.threads.len() >= 2 * DEPTH
+            && let Some(oldest) = self.threads.pop_front()
+        {
+            drop(oldest.join());
+        }
+        let (inbox, receiver) = sync_channel(WAITING_MAX);
+        let carrier = Carrier {
+            place: Arc::clone(&self.place),
+            shared: Arc::clone(&self.shared),
+            turn: self.begun,
+            inbox: receiver,
+            has_ended: false,
+        };
+        self.begun += 1;
+        let thread = Builder::new().name("archive-draft".to_owned());
+        let thread = thread.spawn(move || carrier.run()).map_err(|error| {
+            self.give_up();
+            let (name, why) = (self.place.name(), error.to_string());
+            PlaceError::Away { what: "start a thread for", name, why }
+        })?;
+        self.threads.push_back(thread);
+        Ok(Some(Post { shared: Arc::clone(&self.shared), inbox }))
+    }
+
+    /// How many drafts are under way.
+    pub(super) fn under_way(&self) -> usize {
+        let state = self.shared.state();
+        if state.is_over { 0 } else { state.under_way }
+    }
+
+    /// Returns what the threads have done. If that is nothing, and some are under way, it waits for
+    /// it up to `within`.
+    pub(super) fn collect(&self, within: Duration) -> Collected {
+        let state = self.shared.state();
+        let is_idle = |state: &mut State| {
+            let has_news = !state.done.is_empty() || state.failed.is_some();
+            !has_news && state.under_way > 0 && !state.is_over
+        };
+        let waited = self.shared.changed.wait_timeout_while(state, within, is_idle);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        Collected {
+            done: std::mem::take(&mut state.done),
+            failed: state.failed.take(),
+            is_denied: state.is_denied,
+        }
+    }
+
+    /// Gives up all drafts that are under way. One whose mark is being created may still succeed.
+    pub(super) fn give_up(&self) {
+        self.shared.state().is_over = true;
+        self.shared.changed.notify_all();
+    }
+
+    /// Gives up all drafts, waits until nothing is sent any more, and begins anew. Returns the
+    /// drafts whose marks were created meanwhile.
+    pub(super) fn renew(&mut self) -> Vec<Draft> {
+        self.give_up();
+        for thread in self.threads.drain(..) {
+            // A panic was noted as a failure.
+            drop(thread.join());
+        }
+        self.begun = 0;
+        let ended = std::mem::take(&mut self.shared);
+        std::mem::take(&mut ended.state().done)
+    }
+}
+
+impl Post {
+    /// Hands over an object. Waits until there is room for it.
+    pub(super) fn send(&self, parcel: Parcel) -> Result<(), ArchiveError> {
+        let bytes = parcel.bytes.len();
+        {
+            let state = self.shared.state();
+            let is_full = |state: &mut State| {
+                !state.is_over && state.bytes > 0 && state.bytes + bytes > SENDING_BYTES_MAX
+            };
+            let waited = self.shared.changed.wait_while(state, is_full);
+            waited.unwrap_or_else(PoisonError::into_inner).bytes += bytes;
+        }
+        self.inbox.send(Message::Object(parcel)).map_err(|_| {
+            // Why is told by the thread.
+            let what = "an earlier object could not be sent".to_owned();
+            ArchiveError::LookAgain { what }
+        })
+    }
+
+    /// Completes the draft.
+    pub(super) fn conclude(self, draft: Draft) {
+        // If its thread has ended, that was told.
+        drop(self.inbox.send(Message::Mark(Box::new(draft))));
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing in here is half done when a thread panics.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, and wakes all who wait.
+    fn note(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state());
+        self.changed.notify_all();
+    }
+
+    /// Gives up all drafts. Only the first failure is told.
+    fn fail(&self, failed: Option<Failed>) {
+        self.note(|state| {
+            if !state.is_over {
+                state.failed = failed;
+            }
+            state.is_over = true;
+        });
+    }
+
+    /// Waits until as many marks were created. Returns false if all was given up.
+    fn wait_for(&self, turn: u64) -> bool {
+        let is_early = |state: &mut State| state.created < turn && !state.is_over;
+        let waited = self.changed.wait_while(self.state(), is_early);
+        !waited.unwrap_or_else(PoisonError::into_inner).is_over
+    }
+}
+
+impl Carrier {
+    fn run(mut self) {
+        if let Err(failed) = self.carry() {
+            self.shared.fail(failed);
+        }
+        self.has_ended = true;
+    }
+
+    /// Sends the objects, and then the mark. An error without a reason is no failure of its own.
+    fn carry(&self) -> Result<(), Option<Failed>> {
+        loop {
+            match self.inbox.recv() {
+                Ok(Message::Object(_)) if self.shared.state().is_over => return Err(None),
+                Ok(Message::Object(parcel)) => {
+                    let (bytes, mark) = (parcel.bytes.len(), parcel.mark);
+                    let sent = self.send(parcel);
+                    self.shared.note(|state| state.bytes = state.bytes.saturating_sub(bytes));
+                    if !sent.map_err(|error| Some(Failed::Of(error)))? {
+                        return Err(Some(Failed::Taken(mark)));
+                    }
+                }
+                Ok(Message::Mark(draft)) => return self.create_mark(*draft),
+                Err(_) => return Err(None),
+            }
+        }
+    }
+
+    /// Creates an object. Returns false if its name is taken by something else: then its mark is
+    /// another's, or a draft that failed has left it.
+    fn send(&self, parcel: Parcel) -> Result<bool, ArchiveError> {
+        let Parcel { name, bytes, whole, .. } = parcel;
+        if self.place.create(&name, &bytes)? {
+            return Ok(true);
+        }
+        let Some(wanted) = whole else { return Ok(false) };
+        // A draft that failed was still on its way, or somebody has removed a mark.
+        let there = fetch::whole(&*self.place, &wanted).map_err(left_over)?;
+        let bytes = fetch::unpack(&wanted, &name, bytes)?;
+        if there.is_none_or(|there| there.bytes != bytes) {
+            let what = format!("there is another {name}");
+            return Err(ArchiveError::OlderCopy { what });
+        }
+        self.place.settle(&name)?;
+        Ok(true)
+    }
+
+    fn create_mark(&self, draft: Draft) -> Result<(), Option<Failed>> {
+        if !self.shared.wait_for(self.turn) {
+            return Err(None);
+        }
+        let mark = &draft.drafted.mark;
+        let created = self.place.create(&names::mark(mark.number), &mark.encode());
+        if !created.map_err(|error| Some(Failed::Of(error.into())))? {
+            return Err(Some(Failed::Taken(mark.number)));
+        }
+        let obsolete = draft.obsolete.clone();
+        self.shared.note(|state| {
+            state.created += 1;
+            state.under_way = state.under_way.saturating_sub(1);
+            state.done.push(draft);
+        });
+        self.remove(&obsolete);
+        Ok(())
+    }
+
+    /// Removes marks that later ones stand for. What cannot be removed stays for a prune.
+    fn remove(&self, obsolete: &[u64]) {
+        for number in obsolete {
+            match self.place.remove(&names::mark(*number)) {
+                Ok(_) => {}
+                Err(PlaceError::Denied { .. }) => {
+                    self.shared.note(|state| state.is_denied = true);
+                    return;
+                }
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+impl Drop for Carrier {
+    /// Nobody waits for a thread that has panicked.
+    fn drop(&mut self) {
+        if !self.has_ended {
+            let what = "the thread that sends a part of the archive has ended".to_owned();
+            self.shared.fail(Some(Failed::Of(ArchiveError::LookAgain { what })));
+        }
+    }
+}
