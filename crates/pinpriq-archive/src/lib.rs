@@ -11,6 +11,8 @@
 //!
 //! Nothing here opens a socket of its own or reads a clock: how a server is asked for its segments
 //! is the business of [`Source`]. What is in a commit is the business of the store.
+//!
+//! [`follow`] keeps a directory that gets what comes into a place.
 
 pub mod archiver;
 pub mod backup;
@@ -18,6 +20,7 @@ pub mod catalogue;
 pub mod directory;
 pub mod error;
 mod fetch;
+pub mod follow;
 pub mod line;
 mod listed;
 pub mod mark;
@@ -42,6 +45,7 @@ pub use archiver::{Archiver, Concluded, Offered, scrub};
 pub use backup::{Backup, back_up};
 pub use catalogue::{Catalogue, Choice, Highest, LineSummary, Range, Until, Why, highest};
 pub use error::ArchiveError;
+pub use follow::{Followed, Follower, Round, Turn};
 pub use line::{Line, Parent};
 pub use mark::{By, Mark};
 pub use names::LineId;

@@ -28,10 +28,10 @@ use crate::sealed::FORMAT;
 
 /// How far beyond the highest number a restored shard begins: a week at 100,000 tasks a second,
 /// for what was given after the last backup.
-const NUMBERS_BEYOND: u64 = 1 << 36;
+pub(crate) const NUMBERS_BEYOND: u64 = 1 << 36;
 
 /// How far beyond the highest incarnation it begins: for starts after the last backup.
-const INCARNATIONS_BEYOND: u64 = 1 << 16;
+pub(crate) const INCARNATIONS_BEYOND: u64 = 1 << 16;
 
 /// No journal has an incarnation from here on.
 const INCARNATION_END: u64 = 1 << 62;
@@ -202,7 +202,7 @@ fn unfit(name: &str, error: DirectoryError) -> ArchiveError {
 }
 
 /// Tells the place of the new line. Returns why not, if the place does not allow that.
-fn announce(
+pub(crate) fn announce(
     place: &dyn Place,
     line: LineId,
     choice: &Choice,
@@ -235,7 +235,11 @@ fn announce(
 
 /// Refuses to go on if there is a line by now that was not known when the starts were chosen: then
 /// both would give the same numbers. Of two restores each tells of its line before it looks.
-fn refuse_others(place: &dyn Place, line: LineId, known: &Highest) -> Result<(), ArchiveError> {
+pub(crate) fn refuse_others(
+    place: &dyn Place,
+    line: LineId,
+    known: &Highest,
+) -> Result<(), ArchiveError> {
     for other in lines(place)?.into_iter().filter(|other| *other != line) {
         let starts = match Line::read(place, other) {
             Ok(found) => found.map(|found| found.starts).unwrap_or_default(),
@@ -254,7 +258,7 @@ fn refuse_others(place: &dyn Place, line: LineId, known: &Highest) -> Result<(),
 
 /// Returns how each shard goes on: beyond everything that the place knows of any line. Refuses to
 /// leave the numbers that a shard has to itself.
-fn starts(highest: &Highest, mark: &Mark) -> Result<Vec<Header>, ArchiveError> {
+pub(crate) fn starts(highest: &Highest, mark: &Mark) -> Result<Vec<Header>, ArchiveError> {
     let Highest { shards, latest, lost } = highest;
     if shards.len() != mark.shards.len() {
         let name = names::mark(mark.number);

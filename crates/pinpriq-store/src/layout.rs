@@ -5,8 +5,10 @@
 //! written first, under a temporary name until it is complete, so that a start can be interrupted
 //! anywhere and repeated. A tool that fills a new directory marks it as unfinished until it is
 //! done. A directory that was restored to an earlier moment says so in a file of its own until its
-//! first start. This module knows nothing about the contents of a journal.
+//! first start, and one that follows an archive says in another one how far it is. This module
+//! knows nothing about the contents of a journal.
 
+pub(crate) mod following;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +20,10 @@ use crate::journal::{Expected, lock, read_head, remove_if_there, sync_dir, take_
 use crate::real_disk::RealDisk;
 use crate::shards::SHARDS_MAX;
 use crate::store::StoreError;
+
+pub use following::{
+    Following, FollowingSegment, FollowingShard, FollowingStart, Phase, read_following,
+};
 
 /// The file with the number of shards and the directory's own number.
 pub const MARKER_NAME: &str = "shards";
@@ -190,6 +196,21 @@ fn journals(data: &Path, shards: usize) -> Result<Vec<JournalAt>, StoreError> {
     Ok(journals.collect())
 }
 
+/// Marks a directory as one that nothing accepts before [`finish`].
+pub(crate) fn mark_unfinished(disk: &dyn Disk) -> Result<(), StoreError> {
+    write_marker(disk, UNFINISHED)
+}
+
+/// Whether a directory is [marked](mark_unfinished) so.
+pub(crate) fn is_unfinished(disk: &dyn Disk) -> Result<bool, StoreError> {
+    Ok(read_text(disk, MARKER_NAME)?.is_some_and(|text| text == UNFINISHED))
+}
+
+/// Refuses to open a directory with another number of shards than there are.
+pub(crate) fn refuse_other_shards(found: usize, asked: usize) -> Result<(), StoreError> {
+    expect_shards(Some(found), asked)
+}
+
 /// Creates a new data directory that nothing accepts before [`finish`]. Returns where its journals
 /// belong.
 ///
@@ -237,7 +258,8 @@ pub(crate) fn create(directory: &Path) -> Result<RealDisk, StoreError> {
     RealDisk::create(directory).map_err(|error| StoreError::from_io("make", &name, 0, error))
 }
 
-fn directories(data: &Path, shards: usize) -> Vec<PathBuf> {
+/// Where the journals of the shards are.
+pub(crate) fn directories(data: &Path, shards: usize) -> Vec<PathBuf> {
     if shards == 1 {
         return vec![data.to_owned()];
     }
@@ -341,7 +363,8 @@ fn read_text(disk: &dyn Disk, name: &str) -> Result<Option<String>, StoreError> 
 fn read_marker(disk: &dyn Disk) -> Result<(usize, Option<u64>), StoreError> {
     let text = read_text(disk, MARKER_NAME)?.unwrap_or_default();
     if text == UNFINISHED {
-        return Err(StoreError::Unfinished);
+        let follows = following::is_there(disk)?;
+        return Err(if follows { StoreError::Following } else { StoreError::Unfinished });
     }
     let (shards, number) = text.split_once('\n').unwrap_or((&text, ""));
     let shards = shards.trim_end().parse().ok().filter(|it| (2..=SHARDS_MAX).contains(it));

@@ -3,7 +3,12 @@
 //! The segments get the number of the new directory in their headers; their commits are written
 //! byte for byte. Each shard then begins anew after them, as at a start. Nothing accepts the
 //! directory before all of it is durable. Where the segments come from is not known here.
+//!
+//! A directory that follows a log which still grows ([`Standby`]) gets its segments bit by bit, and
+//! becomes one that a server can serve when somebody wants to ([`finish_following`]).
 
+mod finishing;
+mod standby;
 mod tally;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +25,9 @@ use crate::reshard::{DirectoryError, ReshardReport, about};
 use crate::shards::SHARDS_MAX;
 use crate::store::{Store as _, StoreError, Urgency};
 use tally::Tally;
+
+pub use finishing::finish_following;
+pub use standby::Standby;
 
 /// The most records in one batch that pauses something.
 const BATCH_RECORDS: usize = 256;
@@ -233,11 +241,23 @@ impl Shard {
             );
             return Err(StoreError::Mixed { what });
         }
+        let begins = |log: &Header| refuse_below(start, log).map(|()| *start);
+        self.begin_anew(&begins, paused, options)
+    }
+
+    /// Reads the log as a start would, and begins anew after it. `begins` says where, from what the
+    /// log knows.
+    fn begin_anew(
+        &self,
+        begins: &dyn Fn(&Header) -> Result<Header, StoreError>,
+        paused: bool,
+        options: JournalOptions,
+    ) -> Result<ReshardReport, StoreError> {
         let journal = Journal::open(Arc::clone(&self.disk), options, Runner::Inline)?;
         let mut journal = journal.expecting(self.place.expected);
         let mut tally = Tally::default();
         let loaded = journal.load(&mut |change, _| tally.note(change))?;
-        refuse_below(start, &loaded.header)?;
+        let start = &begins(&loaded.header)?;
         journal.begin(start)?;
         let records: Vec<Change> = if paused { tally.pauses() } else { Vec::new() };
         for changes in records.chunks(BATCH_RECORDS) {

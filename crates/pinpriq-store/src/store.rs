@@ -484,6 +484,9 @@ pub enum StoreError {
          `pinpriq cluster export` was interrupted while it wrote it; remove it and run that again"
     )]
     Unfinished,
+    /// A data directory follows an archive, and nobody has begun to serve it.
+    #[error("the directory follows an archive: start a server on it to go on from there")]
+    Following,
     /// The files of a data directory do not belong together.
     #[error("{what}; no file was changed")]
     Mixed {
@@ -582,6 +585,7 @@ impl StoreError {
                 | Self::NotAJournal
                 | Self::ShardsDiffer { .. }
                 | Self::Unfinished
+                | Self::Following
                 | Self::WrongKind { .. }
                 | Self::Mixed { .. }
         )

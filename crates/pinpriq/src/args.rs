@@ -32,6 +32,7 @@ pub(crate) mod carrying;
 pub(crate) mod cluster;
 pub(crate) mod encryption;
 pub(crate) mod fanout;
+pub(crate) mod following;
 mod given;
 pub(crate) mod more;
 mod queue_settings;
@@ -384,12 +385,18 @@ Exit codes:
     ///
     /// An interrupted run leaves a directory that no server starts on: remove it and run the
     /// command again.
+    ///
+    /// With --follow the directory is a warm standby: it gets what comes into the place, until
+    /// SIGTERM, and the same command goes on later. A server that is started on it goes on from
+    /// there, and then it follows no more. Stop the old server first.
     #[command(after_help = after(
         "pinpriq restore /mnt/backup/pinpriq --data /var/lib/pinpriq
+        pinpriq restore s3://backups/pinpriq --data /var/lib/standby --follow --http 127.0.0.1:7260
         pinpriq restore /mnt/backup/pinpriq --data /tmp/then --until -10m --dry-run
         pinpriq restore s3://backups/pinpriq --data /tmp/then --until 2026-11-26T14:03:00.250Z",
-        "0  the directory is complete
+        "0  the directory is complete; with --follow, SIGTERM or SIGINT came
         1  the place could not be read, or the directory could not be written; remove it
+        1  with --follow: somebody has restored the line and gone on
         2  wrong usage, also a directory that is not empty
         3  something in the place is damaged, or of a newer format; or another process
         uses the directory

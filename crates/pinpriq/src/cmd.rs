@@ -11,6 +11,7 @@ mod cluster;
 mod completions;
 mod fanout;
 mod figures;
+mod follow;
 mod look;
 mod man;
 mod ping;

@@ -5,6 +5,7 @@
 mod archiver;
 mod backups;
 mod codecs;
+mod follows;
 mod golden;
 mod interrupted;
 mod meddled;

@@ -1,6 +1,6 @@
 //! From the configuration to the store of a shard and the engine over it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,6 +13,7 @@ use pinpriq_store::journal::{Expected, LoadProgress, Tap};
 use pinpriq_store::layout::{
     AfterRestore, JournalAt, give_number, read_restored, remove_restored, shard_directories,
 };
+use pinpriq_store::restore::finish_following;
 use pinpriq_store::shards::first_number;
 use pinpriq_store::{
     Disk, Journal, JournalOptions, Level, MemoryStore, RealDisk, Runner, Store, StoreError,
@@ -187,6 +188,7 @@ impl Journals {
         if is_of_node(&data) {
             return Err(ServeError::OfNode { data });
         }
+        go_on_from_archive(&data, shards)?;
         let journals = shard_directories(&data, shards, random());
         let failed = |source| ServeError::Store { data: data.clone(), source };
         let all = journals.map_err(failed)?;
@@ -244,6 +246,19 @@ impl Journals {
         let failed = |source| ServeError::Store { data: self.data.clone(), source };
         remove_restored(&self.data).map_err(failed)
     }
+}
+
+/// Completes a data directory that follows an archive, before anything else opens it.
+fn go_on_from_archive(data: &Path, shards: usize) -> Result<(), ServeError> {
+    let options = JournalOptions { salt_seed: random(), ..JournalOptions::default() };
+    let finished = finish_following(data, shards, options);
+    let finished = finished
+        .map_err(|error| ServeError::Store { data: error.directory, source: error.source })?;
+    if let Some(reports) = finished {
+        let tasks: u64 = reports.iter().map(|report| report.tasks).sum();
+        tracing::info!(data = %data.display(), tasks, "going on from an archive");
+    }
+    Ok(())
 }
 
 /// Returns the limits of one shard of `shards`. Limits for all tasks together are divided evenly.

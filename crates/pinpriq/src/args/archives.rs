@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::encryption::EncryptionArgs;
+use super::following::FollowArgs;
 use super::texts::after;
 use crate::endpoint::{self, Endpoint};
 use crate::exit::Failure;
@@ -152,6 +153,9 @@ pub(crate) struct RestoreArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) follow: FollowArgs,
 }
 
 /// The arguments of `look`.

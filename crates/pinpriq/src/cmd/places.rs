@@ -86,7 +86,7 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
 fn is_data(directory: &Path) -> bool {
     match shards_in(directory) {
         Ok(shards) => shards.is_some(),
-        Err(StoreError::Unfinished) => true,
+        Err(StoreError::Unfinished | StoreError::Following) => true,
         // A server that has begun has both.
         Err(_) => ["LOCK", "head"].iter().all(|name| directory.join(name).is_file()),
     }

@@ -5,7 +5,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use pinpriq_archive::{ArchiveError, Catalogue, Choice, LineId, Order, Place, Until, Why, plan};
+use pinpriq_archive::{
+    ArchiveError, Catalogue, Choice, LineId, Order, Place, PlaceError, Until, Why, plan,
+};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_server::clock::SystemClock;
 use pinpriq_store::StoreError;
@@ -14,6 +16,7 @@ use pinpriq_store::restore::Wishes;
 
 use super::archive::{failure, opened};
 use super::check;
+use super::follow::follow;
 use super::places::refuse_in_place;
 use super::salvage::options;
 use crate::args::archives::RestoreArgs;
@@ -48,6 +51,9 @@ struct Made {
 /// Writes the new directory and prints which moment it has.
 pub(crate) fn restore(arguments: &RestoreArgs) -> Result<Exit, Failure> {
     refuse_in_place(&arguments.data, &arguments.place)?;
+    if arguments.follow.follow {
+        return follow(arguments);
+    }
     refuse_unless_empty(&arguments.data)?;
     let place = opened(&arguments.place)?;
     let (choice, is_newest) = chosen(&*place, arguments).map_err(|error| failure(&error))?;
@@ -76,6 +82,9 @@ pub(crate) fn restore(arguments: &RestoreArgs) -> Result<Exit, Failure> {
 /// asked for anything.
 fn refuse_unless_empty(data: &Path) -> Result<(), Failure> {
     let Some(file) = first_in(data) else { return Ok(()) };
+    if let Err(error @ StoreError::Following) = shards_in(data) {
+        return Err(check::failure(&data.display().to_string(), &error));
+    }
     if is_unfinished(data) {
         return Err(Failure::unusable(format!(
             "{} is what a restore has left that was broken off: remove it and restore again, or \
@@ -145,10 +154,7 @@ fn written(
     drop(progress);
     let restored = restored.map_err(|error| broken_off(&error, data))?;
     if let Some(error) = &restored.unannounced {
-        tell(format_args!(
-            "the place was not told of the new directory ({error}): a backup of it there will be \
-             refused, so give it a place of its own"
-        ));
+        tell_unannounced(error);
     }
     Ok(Report {
         at: restored.at,
@@ -162,6 +168,14 @@ fn written(
             queues: restored.reports.iter().map(|report| report.queues).sum(),
         }),
     })
+}
+
+/// Says that the place does not know of the new directory.
+pub(super) fn tell_unannounced(error: &PlaceError) {
+    tell(format_args!(
+        "the place was not told of the new directory ({error}): a backup of it there will be \
+         refused, so give it a place of its own"
+    ));
 }
 
 /// How a restore ends that has failed, perhaps after it began to write.

@@ -2,6 +2,7 @@
 
 mod archiving;
 mod coming_back;
+mod following;
 mod keeping;
 mod looking_after;
 mod looks;
