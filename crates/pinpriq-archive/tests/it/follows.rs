@@ -316,6 +316,7 @@ fn following_ends_when_somebody_has_gone_on() {
     let order = Order {
         data: &other,
         journal: options(8),
+        announces: true,
         wishes: Wishes::default(),
         now: Timestamp::from_ms(NOW_MS),
     };

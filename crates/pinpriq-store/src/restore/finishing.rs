@@ -71,9 +71,10 @@ fn prepared(data: &Path, shards: usize) -> Result<Option<Following>, StoreError>
     }
     refuse_other_shards(known.shards.len(), shards)?;
     if known.mark == 0 {
-        let what = "it follows an archive, and nothing was copied yet: let it follow until it says \
+        let what =
+            "it follows an archive, and nothing was copied yet: let it follow until it says \
                     that it has a state"
-            .to_owned();
+                .to_owned();
         return Err(StoreError::Mixed { what });
     }
     let mut disks = Vec::new();
