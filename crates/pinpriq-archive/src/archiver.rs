@@ -39,6 +39,12 @@ use self::thinning::Thinning;
 /// numbers of the other's marks may be free again, but only later: see `thinning`.
 const STOPPED: Span = Span::from_ms(300_000);
 
+/// How many marks of earlier processes are looked at, so that they can be thinned too.
+const EARLIER_MAX: usize = 600;
+
+/// How long it waits at a time for drafts.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// One server's end of an archive.
 ///
 /// Holds one segment in memory while it reads, and objects of 32 MiB together, or one, which are
@@ -88,11 +94,12 @@ impl Archiver {
     /// Creates one that has looked at nothing yet.
     #[must_use]
     pub fn new(place: Arc<dyn Place>) -> Self {
+        let ours = Ours::default();
         Self {
-            flow: Flow::new(Arc::clone(&place)),
+            flow: Flow::new(Arc::clone(&place), ours.wholes()),
             place,
             stream: None,
-            ours: Ours::default(),
+            ours,
             newest: None,
             thinning: Thinning::default(),
             concluded: VecDeque::new(),
@@ -127,12 +134,18 @@ impl Archiver {
         match drafted {
             Ok(drafted) => {
                 self.ours.note(&drafted.mark);
-                let obsolete = self.thinning.due();
-                post.conclude(Draft { token, drafted, obsolete });
+                if !self.flow.has_obsolete() {
+                    self.flow.remove(self.thinning.due());
+                }
+                post.conclude(Draft { token, drafted });
                 self.stream = Some(stream);
                 Ok(Offered::Sending)
             }
             Err(error) => {
+                // What was drafted before is sound, and may still arrive.
+                while matches!(error, ArchiveError::Source(_)) && self.flow.under_way() > 1 {
+                    self.collect(PATIENCE);
+                }
                 // If a thread has failed, that is the reason.
                 drop(post);
                 self.collect(Duration::ZERO);
@@ -163,17 +176,22 @@ impl Archiver {
     }
 
     /// Looks whether the newest mark of this archiver is still there. If it is not, the next offer
-    /// begins anew with all that the place lacks.
+    /// begins anew with all that the place lacks. If the newest mark of the place is another's, the
+    /// next offer looks at the place anew, and refuses to go on if it must.
     pub fn look(&mut self) -> Result<bool, ArchiveError> {
         self.collect(Duration::ZERO);
         let Some(newest) = &self.newest else { return Ok(true) };
         let found = self.place.get(&names::mark(newest.number))?;
         if found.is_some_and(|found| found == newest.encode()) {
+            if self.is_newest_anothers()? {
+                self.flow.give_up();
+                self.stream = None;
+            }
             return Ok(true);
         }
         self.flow.give_up();
         (self.stream, self.newest) = (None, None);
-        self.thinning.forget();
+        self.forget_marks();
         Ok(false)
     }
 
@@ -214,11 +232,20 @@ impl Archiver {
         }
         let place = Arc::clone(&self.place);
         let ground = Ground::look(source, &*place, Some(&self.ours))?;
+        let earlier = self.find_earlier()?;
+        let newest = self.newest.as_ref();
+        if newest.is_none_or(|newest| newest.number >= ground.next_mark()) {
+            // Marks were removed by others, and their numbers come again.
+            self.forget_marks();
+        }
         let sent = send(source, &*place, &ground, &mut |_| {})?;
         let stream = Stream::after(sent.mark.clone(), ground.cut, &*place)?;
         self.ours.note(&sent.mark);
         write_mark(&*place, &sent.mark)?;
         self.note_created(&sent.mark);
+        if !earlier.is_empty() {
+            self.flow.read(earlier);
+        }
         self.concluded.push_back(Concluded {
             token,
             mark: sent.mark.number,
@@ -233,15 +260,38 @@ impl Archiver {
 
     /// Whether another server may have written while this one was stopped.
     fn was_overtaken(&self, cut: &CutInfo) -> Result<bool, ArchiveError> {
-        let Some((stream, newest)) = self.stream.as_ref().zip(self.newest.as_ref()) else {
-            return Ok(false);
-        };
+        let Some(newest) = &self.newest else { return Ok(false) };
         if newest.at().after(STOPPED) >= cut.at {
             return Ok(false);
         }
+        self.is_newest_anothers()
+    }
+
+    /// Whether the newest mark of the place is none that this archiver has drafted. Says no if the
+    /// next offer looks at the place anyway.
+    fn is_newest_anothers(&self) -> Result<bool, ArchiveError> {
+        let Some((stream, newest)) = self.stream.as_ref().zip(self.newest.as_ref()) else {
+            return Ok(false);
+        };
         let found = Catalogue::look(&*self.place)?.newest_number()?;
         let own = newest.number..=stream.number();
         Ok(!found.is_some_and(|found| own.contains(&found)))
+    }
+
+    /// The numbers of marks that an earlier process may have left, newest last. They are looked for
+    /// once, and in two listings of a thousand at most.
+    fn find_earlier(&self) -> Result<Vec<u64>, ArchiveError> {
+        if self.ours.has_written() || !self.thinning.may_remove() {
+            return Ok(Vec::new());
+        }
+        let mut numbers = Catalogue::look(&*self.place)?.recent(EARLIER_MAX)?;
+        numbers.reverse();
+        Ok(numbers)
+    }
+
+    fn forget_marks(&mut self) {
+        self.thinning.forget();
+        self.flow.forget_marks();
     }
 
     /// Takes note of what the threads have done. Waits for it up to `within`.
@@ -257,6 +307,12 @@ impl Archiver {
                 bytes_read: done.drafted.bytes_read,
                 bytes_sent: done.drafted.bytes_sent,
             });
+        }
+        let line = self.newest.as_ref().map(|newest| newest.line);
+        for mark in &collected.earlier {
+            if mark.by == By::Serve && Some(mark.line) == line {
+                self.thinning.note(mark);
+            }
         }
         if collected.is_denied {
             self.thinning.end();

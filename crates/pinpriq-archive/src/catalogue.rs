@@ -196,6 +196,15 @@ impl<'a> Catalogue<'a> {
         self.number_at(0)
     }
 
+    /// The numbers of the newest marks, newest first: those in two blocks, and at most so many.
+    pub(crate) fn recent(&mut self, most: usize) -> Result<Vec<u64>, ArchiveError> {
+        self.newest_number()?;
+        if self.numbers.len() < most {
+            self.number_at(self.numbers.len())?;
+        }
+        Ok(self.numbers.iter().take(most).copied().collect())
+    }
+
     /// The number of a mark, counted from the newest. Lists what was not listed yet.
     fn number_at(&mut self, index: usize) -> Result<Option<u64>, ArchiveError> {
         while index >= self.numbers.len() {

@@ -3,15 +3,17 @@
 //! An object is written under another name, synced, and then linked to its own, which fails if that
 //! is taken. So an object is whole from the moment it has its name. Files are readable by their
 //! owner alone. A crash may leave a file whose name begins with `.new-`: it means nothing, is
-//! listed like others, and goes with what [`prune`](mod@crate::prune) removes. Everything goes
+//! listed like others, and goes with what [`prune`](mod@crate::prune) removes. A directory that was
+//! there, and is gone or on another file system, is not used: it was unmounted. Everything goes
 //! through the store's `Disk`, except for links, listings, and removing directories that became
 //! empty.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use pinpriq_store::disk::{Disk as _, DiskFile, OpenMode, read_full_at, write_all_at};
 use pinpriq_store::real_disk::RealDisk;
@@ -32,6 +34,8 @@ pub struct DirectoryPlace {
     root: PathBuf,
     /// The prefixes whose directories are durable.
     made: Mutex<BTreeSet<String>>,
+    /// The file system that the root was on when it was first seen.
+    device: OnceLock<u64>,
 }
 
 /// Why an object was not written.
@@ -63,7 +67,7 @@ impl DirectoryPlace {
             let what = format!("{} is no directory: name another place", root.display());
             return Err(PlaceError::Bad { what });
         }
-        Ok(Self { root: root.to_owned(), made: Mutex::default() })
+        Ok(Self { root: root.to_owned(), made: Mutex::default(), device: OnceLock::new() })
     }
 
     /// Where something below the root is. Refuses what is no name of an object.
@@ -122,6 +126,23 @@ impl DirectoryPlace {
             Some(parent) => Err(PlaceError::NotThere { place: parent.display().to_string() }),
             None => Ok(()),
         }
+    }
+
+    /// Refuses a root that was there and is gone, or is on another file system than before: if its
+    /// file system is not mounted, nothing must be written to the one below.
+    fn refuse_unmounted(&self, what: &'static str) -> Result<(), PlaceError> {
+        let is_known = self.device.get().is_some();
+        let why = match self.root.metadata() {
+            Ok(found) if *self.device.get_or_init(|| found.dev()) == found.dev() => return Ok(()),
+            Ok(_) => "it is on another file system than before: is it mounted?",
+            Err(error) if is_known && error.kind() == io::ErrorKind::NotFound => {
+                "it was there before and is gone: is it mounted?"
+            }
+            // What is done next says what is wrong, if anything is.
+            Err(_) => return Ok(()),
+        };
+        let name = self.root.display().to_string();
+        Err(PlaceError::Away { what, name, why: why.to_owned() })
     }
 
     fn forget_made(&self) {
@@ -225,9 +246,13 @@ impl Place for DirectoryPlace {
         self.path(name)?;
         let mut tries = 0;
         loop {
+            self.refuse_unmounted("write into")?;
             let disk = self.make(split(name).0);
             match disk.and_then(|disk| self.write(&disk, name, bytes)) {
-                Ok(is_new) => return Ok(is_new),
+                Ok(is_new) => {
+                    self.refuse_unmounted("write into")?;
+                    return Ok(is_new);
+                }
                 // Somebody removed the directory because it was empty.
                 Err(Trouble::Gone) if tries < TRIES_MAX => self.forget_made(),
                 Err(Trouble::Gone) => {
@@ -243,6 +268,7 @@ impl Place for DirectoryPlace {
 
     fn get(&self, name: &str) -> Result<Option<Vec<u8>>, PlaceError> {
         self.path(name)?;
+        self.refuse_unmounted("read from")?;
         let (prefix, last) = split(name);
         let Some(disk) = self.look(prefix)? else { return Ok(None) };
         let fail = |error: io::Error| self.failed("read", name, &error);
@@ -264,6 +290,7 @@ impl Place for DirectoryPlace {
 
     fn list(&self, prefix: &str) -> Result<Listing, PlaceError> {
         let fail = |error: io::Error| self.failed("list", prefix, &error);
+        self.refuse_unmounted("list")?;
         let mut listing = Listing::default();
         let entries = match self.path(prefix)?.read_dir() {
             Ok(entries) => entries,
@@ -292,6 +319,7 @@ impl Place for DirectoryPlace {
 
     fn remove(&self, name: &str) -> Result<bool, PlaceError> {
         self.path(name)?;
+        self.refuse_unmounted("remove from")?;
         let (prefix, last) = split(name);
         let fail = |error: io::Error| self.failed("remove", name, &error);
         let disk = match RealDisk::open(&self.path(prefix)?) {
@@ -314,6 +342,7 @@ impl Place for DirectoryPlace {
     }
 
     fn settle(&self, name: &str) -> Result<(), PlaceError> {
+        self.refuse_unmounted("sync")?;
         let mut level = split(name).0;
         loop {
             let opened = RealDisk::open(&self.path(level)?).and_then(|disk| disk.sync_dir());

@@ -26,6 +26,7 @@ use crate::names::{self, LineId, SegmentId};
 use crate::place::{Place, PlaceError};
 use crate::progress::Progress;
 
+use self::numbers::{Chosen, Numbers};
 use self::search::Found;
 
 /// How often the marks are listed, although the next number is not there: marks in between may have
@@ -44,8 +45,8 @@ pub struct Follower<'a> {
     walkers: BTreeMap<(usize, SegmentId), Walker>,
     /// When the marks were listed, unless a round failed since.
     listed: Option<Timestamp>,
-    /// Why the place was not told of the directory.
-    unannounced: Option<PlaceError>,
+    /// What became of the numbers of the directory.
+    numbers: Numbers,
 }
 
 /// What a round needs to know.
@@ -123,7 +124,7 @@ impl<'a> Follower<'a> {
             standby,
             walkers: BTreeMap::new(),
             listed: None,
-            unannounced: None,
+            numbers: Numbers::default(),
         })
     }
 
@@ -143,7 +144,7 @@ impl<'a> Follower<'a> {
     /// began. Then backups of it there will be refused.
     #[must_use]
     pub const fn unannounced(&self) -> Option<&PlaceError> {
-        self.unannounced.as_ref()
+        self.numbers.denied.as_ref()
     }
 
     /// Looks for a newer mark, and brings the directory to its state. Blocks until that is on the
@@ -192,7 +193,7 @@ impl<'a> Follower<'a> {
             self.standby = Some(Standby::begin(&self.data, known)?);
         }
         let place = self.place;
-        let Self { standby: Some(standby), walkers, unannounced, .. } = self else {
+        let Self { standby: Some(standby), walkers, numbers, .. } = self else {
             return Ok(None);
         };
         if standby.known().shards.len() != mark.shards.len() {
@@ -200,25 +201,13 @@ impl<'a> Follower<'a> {
             return Err(ArchiveError::damaged(&name, "the line had another number of shards"));
         }
         // Before anything of it is here, so that no state is ever beyond the numbers.
-        let ahead = numbers::kept_ahead(place, mark, standby.known(), turn)?;
-        let (number, starts) = match ahead {
-            None => {
-                let known = standby.known();
-                (known.number, known.shards.iter().map(|shard| shard.start).collect())
-            }
-            Some(numbers::Announced { number, starts, denied }) => {
-                *unannounced = denied;
-                (number, starts)
-            }
-        };
-        applying::apply(place, standby, walkers, (mark, number, starts), turn)
+        numbers.keep_ahead(place, standby, mark, turn)?;
+        applying::apply(place, standby, walkers, mark, turn)
     }
 
     /// What an empty directory knows. The place is told of it.
     fn beginning(&mut self, mark: &Mark, turn: &Turn<'_>) -> Result<Following, ArchiveError> {
-        let announced = numbers::announced(self.place, mark, turn)?;
-        let numbers::Announced { number, starts, denied } = announced;
-        self.unannounced = denied;
+        let Chosen { number, starts } = self.numbers.begin(self.place, mark, turn)?;
         let shard = |start| FollowingShard {
             start,
             highest: FollowingStart::default(),

@@ -8,6 +8,9 @@ use crate::names::{self, LineId, line_of};
 use crate::place::Place;
 use crate::sealed::{FORMAT, seal, unseal};
 
+/// How many lines may lie between a line and one that comes from it.
+const GENERATIONS_MAX: u32 = 10_000;
+
 /// The history of one data directory. It is written once, before its first mark.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Line {
@@ -81,4 +84,21 @@ impl Line {
 pub(crate) fn lines(place: &dyn Place) -> Result<Vec<LineId>, ArchiveError> {
     let listing = place.list("")?;
     Ok(listing.prefixes.iter().filter_map(|name| line_of(name)).collect())
+}
+
+/// Whether a line was restored from another one, or from one that was.
+pub(crate) fn comes_from(
+    place: &dyn Place,
+    line: LineId,
+    from: LineId,
+) -> Result<bool, ArchiveError> {
+    let mut at = line;
+    for _ in 0..GENERATIONS_MAX {
+        match Line::read(place, at)?.and_then(|known| known.parent) {
+            Some(parent) if parent.line == from => return Ok(true),
+            Some(parent) => at = parent.line,
+            None => return Ok(false),
+        }
+    }
+    Ok(false)
 }

@@ -16,6 +16,12 @@ use crate::sealed::{FORMAT, hex, seal, unseal};
 /// The most bytes of a segment: one commit of the greatest size, and its headers.
 pub(crate) const SEGMENT_BYTES_MAX: u64 = (1 << 30) + (1 << 20);
 
+/// How many bytes of a segment pay for one entry of its objects in every mark.
+const BYTES_PER_ENTRY: u64 = 16_384;
+
+/// A part with fewer bytes counts as if it had these.
+const SMALL_PART_BYTES: u64 = 1 << 20;
+
 /// What belongs together.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Mark {
@@ -271,6 +277,12 @@ impl Part {
     /// How many objects there are.
     pub(crate) fn count_objects(&self) -> u64 {
         self.objects.iter().map(|run| run.last.saturating_sub(run.first) + 1).sum()
+    }
+
+    /// Whether the list of its objects has so many entries that each mark with it costs more than
+    /// to send the part once more: there is a new entry whenever a mark had nothing new of it.
+    pub(crate) fn is_scattered(&self) -> bool {
+        self.objects.len() as u64 * BYTES_PER_ENTRY > self.bytes.max(SMALL_PART_BYTES)
     }
 
     /// Adds an object, which has the following pieces.

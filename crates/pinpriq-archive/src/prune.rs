@@ -22,7 +22,7 @@ use crate::names::{self, PRUNED, number_of};
 use crate::place::Place;
 use crate::sealed::{FORMAT, seal, unseal};
 
-use self::keeping::kept;
+use self::keeping::{Known, kept};
 use self::loose::{Loose, Needed, find_loose};
 
 /// How long what is not needed stays for those who are reading it.
@@ -55,6 +55,19 @@ struct Left {
     objects: Vec<String>,
 }
 
+/// The marks of a place, newest first.
+#[derive(Default)]
+struct Marks {
+    all: Vec<Known>,
+    /// The newest mark of each line, and its newest before the time that is kept. Before that time,
+    /// no other mark is kept.
+    newest: Vec<Mark>,
+    /// What marks name.
+    needed: Needed,
+    /// What those name that are of the time that is kept.
+    needed_later: Needed,
+}
+
 /// Removes what is older than `keep` before `now`, which is what the clock says. With `dry_run` it
 /// only says what it would do.
 ///
@@ -66,15 +79,11 @@ pub fn prune(
     now: Timestamp,
     dry_run: bool,
 ) -> Result<Pruned, ArchiveError> {
-    let marks = read_marks(place)?;
     let bound = Timestamp::from_ms(now.ms().saturating_sub(keep.ms()));
+    let Marks { all: marks, newest, needed, mut needed_later } = read_marks(place, bound)?;
     let kept = kept(place, &marks, bound)?;
-    let (mut needed, mut needed_later) = (Needed::default(), Needed::default());
-    for mark in &marks {
-        needed.add(mark);
-        if kept.contains(&mark.number) {
-            needed_later.add(mark);
-        }
+    for mark in newest.iter().filter(|mark| kept.contains(&mark.number)) {
+        needed_later.add(mark);
     }
     let left = read_left(place)?;
     let is_due = |left: &Left| Timestamp::from_ms(left.at_ms).after(STAYS) <= now;
@@ -84,7 +93,7 @@ pub fn prune(
     };
     let (due_names, undue_names) = (named_in(&due), named_in(&undue));
     let is_noted = |name: &str| due_names.contains(name) || undue_names.contains(name);
-    let mut loose = find_loose(place, &marks, &is_noted)?;
+    let mut loose = find_loose(place, &newest, &is_noted)?;
     loose.retain(|loose| !needed_later.has(loose));
     let (removable, waiting): (Vec<Loose>, Vec<Loose>) =
         loose.into_iter().partition(|loose| due_names.contains(&loose.name) && !needed.has(loose));
@@ -110,18 +119,18 @@ pub fn prune(
     for number in &pruned.marks {
         place.remove(&names::mark(*number))?;
     }
-    remove(place, &marks, pruned, &removable, needed)
+    let newest = marks.first().map_or(0, |mark| mark.number);
+    remove(place, newest, pruned, &removable, needed)
 }
 
-/// Removes objects, unless a mark that came meanwhile needs them.
+/// Removes objects, unless a mark that came meanwhile needs them: one above the number `newest`.
 fn remove(
     place: &dyn Place,
-    marks: &[Mark],
+    newest: u64,
     mut pruned: Pruned,
     removable: &[Loose],
     mut needed: Needed,
 ) -> Result<Pruned, ArchiveError> {
-    let newest = marks.first().map_or(0, |mark| mark.number);
     Catalogue::look(place)?.each_sound(&mut |mark| {
         if mark.number <= newest {
             return ControlFlow::Break(());
@@ -138,20 +147,29 @@ fn remove(
     Ok(pruned)
 }
 
-/// Reads every mark, newest first.
-fn read_marks(place: &dyn Place) -> Result<Vec<Mark>, ArchiveError> {
-    let mut marks = Vec::new();
+/// Reads every mark, newest first. There may be millions, so most are not held in memory.
+fn read_marks(place: &dyn Place, bound: Timestamp) -> Result<Marks, ArchiveError> {
+    let (mut marks, mut seen) = (Marks::default(), BTreeSet::new());
     Catalogue::read(place)?.each_sound(&mut |mark| {
-        marks.push(mark);
+        let is_late = mark.at() >= bound;
+        marks.needed.add(&mark);
+        if is_late {
+            marks.needed_later.add(&mark);
+        }
+        let (number, line, at, since) = (mark.number, mark.line, mark.at(), mark.since());
+        marks.all.push(Known { number, line, at, since });
+        if seen.insert((line, is_late)) {
+            marks.newest.push(mark);
+        }
         ControlFlow::Continue(())
     })?;
     Ok(marks)
 }
 
 /// The earliest moment of the marks that are kept.
-fn earliest(marks: &[Mark], kept: &BTreeSet<u64>) -> Timestamp {
+fn earliest(marks: &[Known], kept: &BTreeSet<u64>) -> Timestamp {
     let kept = marks.iter().filter(|mark| kept.contains(&mark.number));
-    kept.map(Mark::since).min().unwrap_or_default()
+    kept.map(|mark| mark.since).min().unwrap_or_default()
 }
 
 /// Reads what earlier prunes have left, with their numbers.

@@ -240,6 +240,18 @@ pub(crate) fn refuse_others(
     line: LineId,
     known: &Highest,
 ) -> Result<(), ArchiveError> {
+    let is_unknown = |starts: &[Knows]| {
+        starts.iter().zip(&known.shards).any(|(start, known)| known.and(*start) != *known)
+    };
+    if another_begins(place, line, &is_unknown)? { Err(taken(place)) } else { Ok(()) }
+}
+
+/// Whether another line that the place knows has such starts.
+pub(crate) fn another_begins(
+    place: &dyn Place,
+    line: LineId,
+    is_such: &dyn Fn(&[Knows]) -> bool,
+) -> Result<bool, ArchiveError> {
     for other in lines(place)?.into_iter().filter(|other| *other != line) {
         let starts = match Line::read(place, other) {
             Ok(found) => found.map(|found| found.starts).unwrap_or_default(),
@@ -247,13 +259,17 @@ pub(crate) fn refuse_others(
             Err(ArchiveError::Damaged { .. }) => continue,
             Err(error) => return Err(error),
         };
-        if starts.iter().zip(&known.shards).any(|(start, known)| known.and(*start) != *known) {
-            let what =
-                format!("another restore from {} has begun at the same moment", place.name());
-            return Err(ArchiveError::Taken { what });
+        if is_such(&starts) {
+            return Ok(true);
         }
     }
-    Ok(())
+    Ok(false)
+}
+
+/// What is wrong if another one has the same numbers.
+pub(crate) fn taken(place: &dyn Place) -> ArchiveError {
+    let what = format!("another restore from {} has begun at the same moment", place.name());
+    ArchiveError::Taken { what }
 }
 
 /// Returns how each shard goes on: beyond everything that the place knows of any line. Refuses to

@@ -1,10 +1,11 @@
 //! Archives what happens while the server serves: a thread that sends what is new to a place, again
 //! and again, and keeps on disk what is not there yet.
 //!
-//! `running` decides what is done when, `keeping` which files stay, `reading` reads them, and
-//! `upkeep` removes what is old and looks for rot. How an archive is written is the business of
-//! `pinpriq-archive`. No request waits for any of it.
+//! `running` decides what is done when, `keeping` which files stay, `backlog` how many, `reading`
+//! reads them, and `upkeep` removes what is old and looks for rot. How an archive is written is the
+//! business of `pinpriq-archive`. No request waits for any of it.
 
+mod backlog;
 mod keeping;
 mod reading;
 mod running;
@@ -18,10 +19,12 @@ use std::time::Duration;
 
 use pinpriq_archive::{Place, PlaceError};
 use pinpriq_proto::time::Timestamp;
-use pinpriq_store::journal::{Keep, Tap};
+use pinpriq_store::Stopwatch;
+use pinpriq_store::journal::{Keep, Purpose, Tap};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use self::backlog::{Backlog, watch};
 use self::running::{Running, Server};
 use crate::clock::stopwatch;
 use crate::config::ArchiveTo;
@@ -144,13 +147,18 @@ fn archive(
         let first = directories.first().map_or(Path::new("."), PathBuf::as_path);
         disk_bytes(first) / BACKLOG_ONE_IN
     });
+    let passed = stopwatch();
+    let backlog = Arc::new(Backlog::new(keeps, backlog_max, (place.name(), passed())));
+    // The other thread ends when this is dropped.
+    let _ends = begin_to_watch(&backlog, &passed, &taps);
+    let cut_taps = taps.clone();
     let server = Server {
-        keeps,
+        backlog,
+        taps,
         directories,
-        cut: Box::new(move |purpose| cut_of_all(&taps, purpose)),
-        passed: stopwatch(),
+        cut: Box::new(move |purpose| cut_of_all(&cut_taps, purpose)),
+        passed,
         stop,
-        backlog_max,
         archived,
     };
     let mut running = Running::new(to, place, server);
@@ -167,6 +175,21 @@ fn archive(
             Ok(Order::Begin(_)) | Err(RecvTimeoutError::Disconnected) => return,
         }
     }
+}
+
+/// Measures on another thread what stays on disk, until what this returns is dropped.
+fn begin_to_watch(backlog: &Arc<Backlog>, passed: &Stopwatch, taps: &[Arc<Tap>]) -> SyncSender<()> {
+    let (sender, ends) = sync_channel(0);
+    let (backlog, passed, taps) = (Arc::clone(backlog), Arc::clone(passed), taps.to_vec());
+    let run = move || watch(&backlog, &passed, || cut_of_all(&taps, Purpose::Archiving), &ends);
+    if let Err(error) = thread::Builder::new().name("archive-backlog".to_owned()).spawn(run) {
+        tracing::warn!(
+            %error,
+            "the system has no thread to measure what waits for the archive: it is only measured \
+             while the place answers"
+        );
+    }
+    sender
 }
 
 /// The size of the file system that this is on, if the system tells.

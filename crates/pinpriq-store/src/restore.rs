@@ -13,6 +13,7 @@ mod tally;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use pinpriq_proto::change::{Change, Header};
 use pinpriq_proto::time::Timestamp;
@@ -242,19 +243,21 @@ impl Shard {
             return Err(StoreError::Mixed { what });
         }
         let begins = |log: &Header| refuse_below(start, log).map(|()| *start);
-        self.begin_anew(&begins, paused, options)
+        self.begin_anew(&begins, paused, options, &Arc::default())
     }
 
     /// Reads the log as a start would, and begins anew after it. `begins` says where, from what the
-    /// log knows.
+    /// log knows. Stops before it has begun if the flag is set.
     fn begin_anew(
         &self,
         begins: &dyn Fn(&Header) -> Result<Header, StoreError>,
         paused: bool,
         options: JournalOptions,
+        stop: &Arc<AtomicBool>,
     ) -> Result<ReshardReport, StoreError> {
         let journal = Journal::open(Arc::clone(&self.disk), options, Runner::Inline)?;
-        let mut journal = journal.expecting(self.place.expected);
+        let journal = journal.expecting(self.place.expected);
+        let mut journal = journal.stoppable(Arc::clone(stop));
         let mut tally = Tally::default();
         let loaded = journal.load(&mut |change, _| tally.note(change))?;
         let start = &begins(&loaded.header)?;

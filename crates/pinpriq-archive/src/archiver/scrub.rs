@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use pinpriq_store::journal::raw;
+use pinpriq_store::StoreError;
+use pinpriq_store::journal::raw::{self, HEADER_BYTES, RawHeader, Walker};
 
 use crate::backup::ground::{id, read};
 use crate::catalogue::Catalogue;
@@ -14,7 +15,7 @@ use crate::error::ArchiveError;
 use crate::fetch::Wanted;
 use crate::mark::{Mark, Part};
 use crate::names::{self, LineId, SegmentId};
-use crate::object::Object;
+use crate::object::{Object, PIECE_BYTES};
 use crate::place::Place;
 use crate::source::{SegmentEnd, Source};
 use crate::verify::Fault;
@@ -37,13 +38,51 @@ enum Held {
     Parts(u64, u32),
 }
 
+/// A segment, and who has it.
+#[derive(Clone, Copy, Default)]
+struct Sides<'a> {
+    here: Option<&'a SegmentEnd>,
+    /// Whether the mark names it.
+    is_there: bool,
+    /// What the mark says, if it is there in parts.
+    part: Option<&'a Part>,
+}
+
+/// A segment of the server that is read piece by piece.
+struct Local {
+    shard: usize,
+    number: u32,
+    bytes: u64,
+    /// How far it was read.
+    at: u64,
+    check: Check,
+}
+
+/// What the place has of a segment.
+struct There {
+    /// The last object that was read.
+    name: String,
+    bytes: u64,
+    /// Whether every piece is what the server has.
+    is_same: bool,
+    check: Check,
+}
+
+/// Checks the commits of a segment that comes in pieces, which end anywhere.
+#[derive(Default)]
+struct Check {
+    walker: Option<Walker>,
+    /// What came after the last whole commit.
+    rest: Vec<u8>,
+}
+
 /// Reads the segments of a cut, and what a mark of the same server says is in the place of them.
 /// Returns what is damaged or missing on either side, by names. A segment of the server has the
 /// name of its shard and its number, and no mark. `pace` is called after each piece of at most
-/// 8 MiB. Holds one segment in memory, and one object.
+/// 8 MiB. Holds one piece of either side in memory, and one object.
 ///
-/// A segment that only one side has by now is checked for itself. A place or a server that does not
-/// answer is an error.
+/// The segments of each shard are read in the order of their numbers. One that only one side has by
+/// now is checked for itself. A place or a server that does not answer is an error.
 pub fn scrub(
     source: &mut dyn Source,
     place: &dyn Place,
@@ -54,20 +93,19 @@ pub fn scrub(
     let (faults, missing) = (BTreeMap::new(), Vec::new());
     let mut scrubbing = Scrubbing { source, place, mark, pace, faults, missing };
     for (shard, known) in mark.shards.iter().enumerate() {
-        let here = cut.shards.get(shard).map(Vec::as_slice).unwrap_or_default();
-        let find = |wanted: SegmentId| here.iter().find(|segment| id(segment) == wanted);
+        let mut all: BTreeMap<SegmentId, Sides<'_>> = BTreeMap::new();
         for segment in known.whole_segments() {
-            scrubbing.compare(shard, segment, None, find(segment))?;
+            all.entry(segment).or_default().is_there = true;
         }
         for part in &known.parts {
-            scrubbing.compare(shard, part.segment(), Some(part), find(part.segment()))?;
+            let sides = all.entry(part.segment()).or_default();
+            (sides.is_there, sides.part) = (true, Some(part));
         }
-        let has = |segment: &SegmentEnd| {
-            known.has_whole(id(segment))
-                || known.parts.iter().any(|part| part.segment() == id(segment))
-        };
-        for segment in here.iter().filter(|segment| !has(segment)) {
-            scrubbing.read_here(shard, segment)?;
+        for segment in cut.shards.get(shard).into_iter().flatten() {
+            all.entry(id(segment)).or_default().here = Some(segment);
+        }
+        for (segment, sides) in all {
+            scrubbing.compare(shard, segment, sides)?;
         }
     }
     scrubbing.conclude()
@@ -79,93 +117,123 @@ impl Scrubbing<'_> {
         &mut self,
         shard: usize,
         segment: SegmentId,
-        part: Option<&Part>,
-        here: Option<&SegmentEnd>,
+        sides: Sides<'_>,
     ) -> Result<(), ArchiveError> {
-        let here = match here {
-            Some(here) => self.read_here(shard, here)?,
-            None => None,
-        };
         let (line, shards) = (self.mark.line, self.mark.shards.len());
         let wanted = Wanted { line, shard, shards, segment };
+        let mut here = sides.here.map(|segment| Local::new(shard, segment));
+        let there = if sides.is_there {
+            self.read_there(&wanted, sides.part, here.as_mut())?
+        } else {
+            None
+        };
+        let is_sound = match here {
+            Some(here) => self.read_rest(here)?,
+            None => false,
+        };
+        let Some(There { name, bytes, is_same, check }) = there else { return Ok(()) };
+        if sides.part.is_some_and(|part| part.bytes != bytes) {
+            return self.note(&name, ArchiveError::damaged(&name, "it has too few pieces"));
+        }
+        // What is the same as a segment that was checked is good.
+        let has_end = sides.part.is_some() || sides.here.is_some_and(|here| here.bytes == bytes);
+        if is_sound && is_same && has_end {
+            return Ok(());
+        }
+        if is_sound {
+            let what = "it is not the same as the segment of the server";
+            return self.note(&name, ArchiveError::damaged(&name, what));
+        }
+        let checked = check.conclude(&name).map_err(|it| ArchiveError::of_segment(&name, it));
+        match checked.and_then(|header| wanted.check_header(&name, &header)) {
+            Ok(()) => Ok(()),
+            Err(error) => self.note(&name, error),
+        }
+    }
+
+    /// Reads what the place has of a segment, and as much of that of the server. Returns none if
+    /// something is missing or damaged, which is noted.
+    fn read_there(
+        &mut self,
+        wanted: &Wanted,
+        part: Option<&Part>,
+        mut here: Option<&mut Local>,
+    ) -> Result<Option<There>, ArchiveError> {
+        let line = self.mark.line;
         let objects: Vec<(String, Held)> = match part {
-            None => vec![(wanted.name(), Held::Whole(shard, segment))],
+            None => vec![(wanted.name(), Held::Whole(wanted.shard, wanted.segment))],
             Some(part) => part
                 .each_object()
                 .map(|(mark, object)| (names::parts(line, mark, object), Held::Parts(mark, object)))
                 .collect(),
         };
-        let mut there = Vec::new();
-        let mut name = String::new();
+        let (name, check) = (String::new(), Check::default());
+        let mut there = There { name, bytes: 0, is_same: true, check };
         for (object, held) in objects {
             let Some(bytes) = self.place.get(&object)? else {
                 self.missing.push((object, held));
-                return Ok(());
+                return Ok(None);
             };
-            if let Err(error) = self.append(&mut there, &object, bytes, &wanted) {
-                return self.note(&object, error);
+            there.name = object;
+            let read = self.read_object(&mut there, bytes, wanted, here.as_deref_mut());
+            if let Err(error) = read {
+                // If the server is at fault, that ends all.
+                self.note(&there.name, error)?;
+                return Ok(None);
             }
-            name = object;
         }
-        let is_whole = part.is_none_or(|part| part.bytes == there.len() as u64);
-        let is_same = here.as_ref().is_none_or(|here| match part {
-            None => *here == there,
-            Some(_) => here.starts_with(&there),
-        });
-        if !is_whole {
-            return self.note(&name, ArchiveError::damaged(&name, "it has too few pieces"));
-        }
-        if !is_same {
-            let what = "it is not the same as the segment of the server";
-            return self.note(&name, ArchiveError::damaged(&name, what));
-        }
-        // What is the same as a segment that was checked is good.
-        if here.is_none()
-            && let Err(error) = wanted.check(&name, &there)
-        {
-            return self.note(&name, error);
-        }
-        Ok(())
+        Ok(Some(there))
     }
 
-    /// Adds the pieces of the segment that are in an object.
-    fn append(
+    /// Reads the pieces of the segment that are in an object.
+    fn read_object(
         &mut self,
-        there: &mut Vec<u8>,
-        name: &str,
+        there: &mut There,
         bytes: Vec<u8>,
         wanted: &Wanted,
+        mut here: Option<&mut Local>,
     ) -> Result<(), ArchiveError> {
-        let object = Object::parse(name, bytes)?;
+        let object = Object::parse(&there.name, bytes)?;
         for (index, piece) in object.pieces().enumerate() {
             if usize::try_from(piece.shard) != Ok(wanted.shard) || piece.segment != wanted.segment {
                 continue;
             }
-            if piece.from != there.len() as u64 {
+            if piece.from != there.bytes {
                 let what = format!("piece {} is not the next one of its segment", index + 1);
-                return Err(ArchiveError::damaged(name, what));
+                return Err(ArchiveError::damaged(&there.name, what));
             }
-            there.extend_from_slice(&object.raw(index)?);
+            let raw = object.raw(index)?;
+            there.bytes += raw.len() as u64;
+            if let Some(here) = here.as_deref_mut() {
+                there.is_same &= self.read_here(here, raw.len() as u64)? == raw;
+            }
+            there.check.push(&there.name, &raw);
             (self.pace)();
         }
         Ok(())
     }
 
-    /// Reads a segment of the server, and checks every commit. Returns none if it is damaged.
-    fn read_here(
-        &mut self,
-        shard: usize,
-        segment: &SegmentEnd,
-    ) -> Result<Option<Vec<u8>>, ArchiveError> {
-        let pace = &mut self.pace;
-        let name = format!("segment {} of shard {shard} of this server", segment.number);
-        let bounds = (0, segment.bytes);
-        let bytes = read(self.source, shard, segment.number, bounds, &mut |_| pace())?;
-        let Err(error) = raw::walk(&name, &bytes, None) else { return Ok(Some(bytes)) };
+    /// Reads the next bytes of a segment of the server, as many as there are up to `most`.
+    fn read_here(&mut self, here: &mut Local, most: u64) -> Result<Vec<u8>, ArchiveError> {
+        let bounds = (here.at, here.bytes.min(here.at + most));
+        let bytes = read(self.source, here.shard, here.number, bounds, &mut |_| {})?;
+        here.at = bounds.1;
+        here.check.push(&here.name(), &bytes);
+        Ok(bytes)
+    }
+
+    /// Reads the rest of a segment of the server. Returns whether every commit is sound.
+    fn read_rest(&mut self, mut here: Local) -> Result<bool, ArchiveError> {
+        while here.at < here.bytes {
+            self.read_here(&mut here, PIECE_BYTES as u64)?;
+            (self.pace)();
+        }
+        let name = here.name();
+        let Err(error) = here.check.conclude(&name) else { return Ok(true) };
         let what = error.to_string();
         let fault = Fault { name: name.clone(), what, is_newer: false, marks: Vec::new() };
         self.faults.entry(name).or_insert(fault);
-        Ok(None)
+        Ok(false)
     }
 
     /// Notes what is wrong with an object. A place that does not answer is no fault.
@@ -195,6 +263,46 @@ impl Scrubbing<'_> {
             }
         }
         Ok(self.faults.into_values().collect())
+    }
+}
+
+impl Local {
+    fn new(shard: usize, segment: &SegmentEnd) -> Self {
+        let SegmentEnd { number, bytes, .. } = *segment;
+        Self { shard, number, bytes, at: 0, check: Check::default() }
+    }
+
+    fn name(&self) -> String {
+        format!("segment {} of shard {} of this server", self.number, self.shard)
+    }
+}
+
+impl Check {
+    /// Checks as many commits as are whole by now. `name` is for the message.
+    fn push(&mut self, name: &str, bytes: &[u8]) {
+        self.rest.extend_from_slice(bytes);
+        if self.walker.is_none()
+            && let Some(header) = self.rest.get(..HEADER_BYTES)
+            && let Ok(walker) = Walker::begin(name, header)
+        {
+            self.walker = Some(walker);
+            self.rest.drain(..HEADER_BYTES);
+        }
+        if let Some(walker) = &mut self.walker {
+            let before = walker.walk().end;
+            // The last commit may only have begun. What is wrong is told at the end.
+            drop(walker.push(name, &self.rest, &mut |_| {}));
+            self.rest.drain(..walker.walk().end - before);
+        }
+    }
+
+    /// Returns the header, or what is wrong if the segment ends here.
+    fn conclude(self, name: &str) -> Result<RawHeader, StoreError> {
+        let Some(mut walker) = self.walker else {
+            return raw::walk(name, &self.rest, None).map(|walk| walk.header);
+        };
+        walker.push(name, &self.rest, &mut |_| {})?;
+        Ok(walker.walk().header)
     }
 }
 

@@ -12,10 +12,13 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use super::stream::{Drafted, Parcel};
+use super::thinning::REMOVALS_MAX;
 use crate::backup::prior::left_over;
 use crate::error::ArchiveError;
 use crate::fetch;
+use crate::mark::Mark;
 use crate::names;
+use crate::ours::Wholes;
 use crate::place::{Place, PlaceError};
 
 /// The most drafts that are under way at a time.
@@ -27,13 +30,14 @@ const SENDING_BYTES_MAX: usize = 32 << 20;
 /// How many objects wait for the thread of their draft.
 const WAITING_MAX: usize = 1;
 
+/// The most marks of an earlier process that are read after each draft.
+const READS_MAX: usize = 16;
+
 /// A draft whose objects were all handed over.
 pub(super) struct Draft {
     /// The caller's own.
     pub(super) token: u64,
     pub(super) drafted: Drafted,
-    /// The numbers of marks that may go then.
-    pub(super) obsolete: Vec<u64>,
 }
 
 /// Why drafts were given up.
@@ -52,11 +56,15 @@ pub(super) struct Collected {
     pub(super) failed: Option<Failed>,
     /// Whether the place has refused to remove a mark.
     pub(super) is_denied: bool,
+    /// The marks of earlier processes, once all were read.
+    pub(super) earlier: Vec<Mark>,
 }
 
 /// The drafts that are under way.
 pub(super) struct Flow {
     place: Arc<dyn Place>,
+    /// Where whole segments are noted that were created.
+    wholes: Arc<Wholes>,
     shared: Arc<Shared>,
     threads: VecDeque<JoinHandle<()>>,
     /// How many drafts were begun since everything was given up.
@@ -92,13 +100,28 @@ struct State {
     done: Vec<Draft>,
     failed: Option<Failed>,
     is_denied: bool,
+    chores: Chores,
     /// Whether no more marks are created.
     is_over: bool,
+}
+
+/// What the threads do besides, a little after each draft.
+#[derive(Default)]
+struct Chores {
+    /// The numbers of marks to remove, until they are.
+    obsolete: VecDeque<u64>,
+    /// The numbers of marks to read, newest last.
+    unread: Vec<u64>,
+    /// How many threads read some.
+    readers: usize,
+    /// Those that were read.
+    earlier: Vec<Mark>,
 }
 
 /// The thread of one draft.
 struct Carrier {
     place: Arc<dyn Place>,
+    wholes: Arc<Wholes>,
     shared: Arc<Shared>,
     /// How many marks come before its own.
     turn: u64,
@@ -107,8 +130,8 @@ struct Carrier {
 }
 
 impl Flow {
-    pub(super) fn new(place: Arc<dyn Place>) -> Self {
-        Self { place, shared: Arc::default(), threads: VecDeque::new(), begun: 0 }
+    pub(super) fn new(place: Arc<dyn Place>, wholes: Arc<Wholes>) -> Self {
+        Self { place, wholes, shared: Arc::default(), threads: VecDeque::new(), begun: 0 }
     }
 
     /// Begins a draft, once not too many are under way. Returns none if all was given up.
@@ -133,6 +156,7 @@ impl Flow {
         let (inbox, receiver) = sync_channel(WAITING_MAX);
         let carrier = Carrier {
             place: Arc::clone(&self.place),
+            wholes: Arc::clone(&self.wholes),
             shared: Arc::clone(&self.shared),
             turn: self.begun,
             inbox: receiver,
@@ -165,11 +189,34 @@ impl Flow {
         };
         let waited = self.shared.changed.wait_timeout_while(state, within, is_idle);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        // Which of them may go is known from the one after each.
+        let are_read = state.chores.unread.is_empty() && state.chores.readers == 0;
         Collected {
             done: std::mem::take(&mut state.done),
             failed: state.failed.take(),
             is_denied: state.is_denied,
+            earlier: if are_read { std::mem::take(&mut state.chores.earlier) } else { Vec::new() },
         }
+    }
+
+    /// Whether marks are still to be removed.
+    pub(super) fn has_obsolete(&self) -> bool {
+        !self.shared.state().chores.obsolete.is_empty()
+    }
+
+    /// Removes marks with the drafts that follow, until they are gone.
+    pub(super) fn remove(&self, numbers: Vec<u64>) {
+        self.shared.state().chores.obsolete.extend(numbers);
+    }
+
+    /// Reads marks with the drafts that follow, newest first. `numbers` are newest last.
+    pub(super) fn read(&self, numbers: Vec<u64>) {
+        self.shared.state().chores.unread = numbers;
+    }
+
+    /// Neither removes nor reads any of the marks that it was told.
+    pub(super) fn forget_marks(&self) {
+        self.shared.state().chores = Chores::default();
     }
 
     /// Gives up all drafts that are under way. One whose mark is being created may still succeed.
@@ -188,7 +235,9 @@ impl Flow {
         }
         self.begun = 0;
         let ended = std::mem::take(&mut self.shared);
-        std::mem::take(&mut ended.state().done)
+        let mut ended = ended.state();
+        self.shared.state().chores = std::mem::take(&mut ended.chores);
+        std::mem::take(&mut ended.done)
     }
 }
 
@@ -279,10 +328,12 @@ impl Carrier {
     /// another's, or a draft that failed has left it.
     fn send(&self, parcel: Parcel) -> Result<bool, ArchiveError> {
         let Parcel { name, bytes, whole, .. } = parcel;
-        if self.place.create(&name, &bytes)? {
+        let is_new = self.place.create(&name, &bytes)?;
+        let Some((wanted, last)) = whole else { return Ok(is_new) };
+        if is_new {
+            self.wholes.note(&wanted, last);
             return Ok(true);
         }
-        let Some(wanted) = whole else { return Ok(false) };
         // A draft that failed was still on its way, or somebody has removed a mark.
         let there = fetch::whole(&*self.place, &wanted).map_err(left_over)?;
         let bytes = fetch::unpack(&wanted, &name, bytes)?;
@@ -291,6 +342,7 @@ impl Carrier {
             return Err(ArchiveError::OlderCopy { what });
         }
         self.place.settle(&name)?;
+        self.wholes.note(&wanted, last);
         Ok(true)
     }
 
@@ -303,25 +355,56 @@ impl Carrier {
         if !created.map_err(|error| Some(Failed::Of(error.into())))? {
             return Err(Some(Failed::Taken(mark.number)));
         }
-        let obsolete = draft.obsolete.clone();
         self.shared.note(|state| {
             state.created += 1;
             state.under_way = state.under_way.saturating_sub(1);
             state.done.push(draft);
         });
-        self.remove(&obsolete);
+        self.remove();
+        self.shared.state().chores.readers += 1;
+        self.read_earlier();
+        self.shared.note(|state| {
+            state.chores.readers = state.chores.readers.saturating_sub(1);
+        });
         Ok(())
     }
 
-    /// Removes marks that later ones stand for. What cannot be removed stays for a prune.
-    fn remove(&self, obsolete: &[u64]) {
-        for number in obsolete {
-            match self.place.remove(&names::mark(*number)) {
+    /// Removes marks that later ones stand for. What cannot be removed is tried again later, unless
+    /// it is forbidden: then it stays for a prune.
+    fn remove(&self) {
+        for _ in 0..REMOVALS_MAX {
+            let next = self.shared.state().chores.obsolete.pop_front();
+            let Some(number) = next else { return };
+            match self.place.remove(&names::mark(number)) {
                 Ok(_) => {}
                 Err(PlaceError::Denied { .. }) => {
-                    self.shared.note(|state| state.is_denied = true);
+                    self.shared.note(|state| {
+                        state.is_denied = true;
+                        state.chores.obsolete.clear();
+                    });
                     return;
                 }
+                Err(_) => {
+                    self.shared.note(|state| state.chores.obsolete.push_front(number));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Reads some of the marks that earlier processes have left. What cannot be read stays for a
+    /// prune.
+    fn read_earlier(&self) {
+        for _ in 0..READS_MAX {
+            let next = self.shared.state().chores.unread.pop();
+            let Some(number) = next else { return };
+            let name = names::mark(number);
+            match self.place.get(&name) {
+                Ok(Some(bytes)) => {
+                    let read = Mark::decode(&name, &bytes).ok();
+                    self.shared.note(|state| state.chores.earlier.extend(read));
+                }
+                Ok(None) => {}
                 Err(_) => return,
             }
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use pinpriq_proto::time::Timestamp;
 use pinpriq_store::StoreError;
-use pinpriq_store::journal::raw::{self, HEADER_BYTES, RawWalk, Walker};
+use pinpriq_store::journal::raw::{self, HEADER_BYTES, RawCommit, RawWalk, Walker};
 
 use crate::backup::ground::{Head, check_cut, id, read, unfit};
 use crate::backup::prior::{full, since};
@@ -45,8 +45,8 @@ pub(super) struct Stream {
 pub(super) struct Parcel {
     pub(super) name: String,
     pub(super) bytes: Vec<u8>,
-    /// The segment, if it is a whole one.
-    pub(super) whole: Option<Wanted>,
+    /// The segment, if it is a whole one, and its last commit.
+    pub(super) whole: Option<(Wanted, Option<RawCommit>)>,
     /// The number of the mark that will name it first.
     pub(super) mark: u64,
 }
@@ -207,7 +207,7 @@ impl<'a> Sending<'a> {
             let mut writer = Writer::default();
             writer.add((number_of(shard), wanted.segment), 0, &bytes)?;
             drop(bytes);
-            self.hand_over(wanted.name(), writer, Some(wanted))?;
+            self.hand_over(wanted.name(), writer, Some((wanted, walk.last)))?;
         }
         Ok(mark)
     }
@@ -231,6 +231,7 @@ impl<'a> Sending<'a> {
             return Ok(());
         }
         let before = before.filter(|part| part.count_objects() < SERVED_CHAIN_MAX);
+        let before = before.filter(|part| !part.is_scattered());
         let (mut part, from) = match before {
             Some(part) => (part.clone(), part.bytes),
             None => (self.begun(shard, segment)?, 0),
@@ -283,7 +284,7 @@ impl<'a> Sending<'a> {
         &mut self,
         name: String,
         writer: Writer,
-        whole: Option<Wanted>,
+        whole: Option<(Wanted, Option<RawCommit>)>,
     ) -> Result<(), ArchiveError> {
         let bytes = writer.finish();
         self.objects += 1;

@@ -5,7 +5,7 @@
 //! then the later one has every moment of it. Young ones stay: somebody may be reading them, and
 //! their numbers keep a server that was stopped for a while from going on unnoticed.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 
 use pinpriq_proto::time::{Span, Timestamp};
 
@@ -16,7 +16,7 @@ use crate::mark::{Mark, ShardMark};
 const STAYS: Span = Span::from_ms(600_000);
 
 /// The most marks that go at a time.
-const REMOVALS_MAX: usize = 16;
+pub(super) const REMOVALS_MAX: usize = 16;
 
 /// The most marks that are remembered: two hours of ten a second. Others stay.
 const MARKS_MAX: usize = 72_000;
@@ -24,13 +24,12 @@ const MARKS_MAX: usize = 72_000;
 /// The marks that were created and may go one day.
 #[derive(Default)]
 pub(super) struct Thinning {
-    /// Oldest first.
-    marks: VecDeque<Created>,
+    /// By their numbers.
+    marks: BTreeMap<u64, Created>,
     is_over: bool,
 }
 
 struct Created {
-    number: u64,
     at: Timestamp,
     since: Timestamp,
     /// The first segment of each shard.
@@ -38,32 +37,35 @@ struct Created {
 }
 
 impl Thinning {
-    /// Notes a mark that was created.
+    /// Notes a mark that was created, or that an earlier process of the same server has left.
     pub(super) fn note(&mut self, mark: &Mark) {
         if self.is_over {
             return;
         }
         if self.marks.len() == MARKS_MAX {
-            self.marks.pop_front();
+            self.marks.pop_first();
         }
-        self.marks.push_back(Created {
-            number: mark.number,
+        let created = Created {
             at: mark.at(),
             since: mark.since(),
             firsts: mark.shards.iter().map(ShardMark::first).collect(),
-        });
+        };
+        self.marks.insert(mark.number, created);
     }
 
     /// The numbers of marks to remove now. They are forgotten.
     pub(super) fn due(&mut self) -> Vec<u64> {
-        let Some(newest) = self.marks.back().map(|newest| newest.at) else { return Vec::new() };
+        let newest = self.marks.last_key_value().map(|(_, newest)| newest.at);
+        let Some(newest) = newest else { return Vec::new() };
+        let is_old = |it: (&u64, &Created)| it.1.at.after(STAYS) < newest;
         let mut due = Vec::new();
         while due.len() < REMOVALS_MAX
-            && self.marks.front().is_some_and(|oldest| oldest.at.after(STAYS) < newest)
-            && let Some(oldest) = self.marks.pop_front()
+            && self.marks.first_key_value().is_some_and(is_old)
+            && let Some((number, oldest)) = self.marks.pop_first()
         {
-            if self.marks.front().is_some_and(|next| next.has_all_of(&oldest)) {
-                due.push(oldest.number);
+            let next = self.marks.first_key_value();
+            if next.is_some_and(|(_, next)| next.has_all_of(&oldest)) {
+                due.push(number);
             }
         }
         due

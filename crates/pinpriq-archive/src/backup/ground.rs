@@ -3,6 +3,8 @@
 //!
 //! Everything that a backup refuses it refuses here. Nothing is written.
 
+use std::sync::Arc;
+
 use pinpriq_store::StoreError;
 use pinpriq_store::journal::Identity;
 use pinpriq_store::journal::raw::{self, HEADER_BYTES, RawHeader};
@@ -12,11 +14,11 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::catalogue::Catalogue;
 use crate::error::ArchiveError;
 use crate::fetch::{self, Wanted};
-use crate::line::Line;
+use crate::line::{Line, comes_from};
 use crate::mark::{By, Mark, Part, SEGMENT_BYTES_MAX, ShardMark};
 use crate::names::{LineId, SegmentId};
 use crate::object::PIECE_BYTES;
-use crate::ours::{Ours, rival};
+use crate::ours::{Ours, Wholes, rival};
 use crate::place::Place;
 use crate::source::{CutInfo, SegmentEnd, Source, SourceError};
 
@@ -37,6 +39,8 @@ pub(crate) struct Ground {
     pub(crate) own: Option<Mark>,
     /// For each shard the header of its newest segment.
     pub(crate) heads: Vec<Head>,
+    /// The whole segments that need not be read back. A backup knows none.
+    pub(crate) wholes: Arc<Wholes>,
 }
 
 /// The header of a segment, and what tells it from others.
@@ -88,9 +92,13 @@ impl Ground {
         };
         let has_line = known.is_some();
         let by = if ours.is_some() { By::Serve } else { By::Backup };
-        let ground = Self { cut, by, line, has_line, newest, own, heads };
+        let wholes = ours.map(Ours::wholes).unwrap_or_default();
+        let ground = Self { cut, by, line, has_line, newest, own, heads, wholes };
         ground.refuse_strangers(place, known.as_ref())?;
-        ours.map_or(Ok(()), |ours| ground.refuse_rivals(place, ours))?;
+        if let Some(ours) = ours {
+            ground.refuse_successors(place)?;
+            ground.refuse_rivals(place, ours)?;
+        }
         ground.refuse_older_copies(source, place)?;
         Ok(ground)
     }
@@ -151,8 +159,22 @@ impl Ground {
         Err(ArchiveError::Stranger { what })
     }
 
+    /// Refuses a server if another one has gone on from its line, and archives here since. It was
+    /// replaced, and must not take the place back.
+    fn refuse_successors(&self, place: &dyn Place) -> Result<(), ArchiveError> {
+        match &self.newest {
+            Some(newest)
+                if newest.line != self.line && comes_from(place, newest.line, self.line)? =>
+            {
+                Err(rival(place, newest))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses a server if another one, which began with the same start of the same directory, has
     /// written the newest mark of the line. A backup of this server may have come before its first.
+    /// Nor does one that has written here go on after a server of another line.
     fn refuse_rivals(&self, place: &dyn Place, ours: &Ours) -> Result<(), ArchiveError> {
         let is_rival = |own: &&Mark| {
             let is_of_this_start = |(known, segments): (&ShardMark, &Vec<SegmentEnd>)| {
@@ -162,7 +184,10 @@ impl Ground {
                 && own.shards.iter().zip(&self.cut.shards).any(is_of_this_start)
                 && !ours.has(own)
         };
-        let found = self.own.as_ref().filter(is_rival);
+        let is_other =
+            |it: &&Mark| ours.has_written() && it.by == By::Serve && it.line != self.line;
+        let other = self.newest.as_ref().filter(is_other);
+        let found = other.or_else(|| self.own.as_ref().filter(is_rival));
         found.map_or(Ok(()), |mark| Err(rival(place, mark)))
     }
 

@@ -1,7 +1,8 @@
 //! What of a shard is in the place already, and from which moment on the cut has everything of it.
 //!
 //! Nothing is written. What the newest mark of the line names, and is listed, counts as there. What
-//! an interrupted backup has left counts if it is read back whole, and is what the server has.
+//! an interrupted backup has left counts if it is read back whole, and is what the server has. Only
+//! what this process has created itself is not read once more.
 
 use std::collections::BTreeSet;
 
@@ -50,6 +51,7 @@ impl Prior {
             let wanted = ground.wanted(shard, segment);
             let is_there = listed.contains(&wanted.segment)
                 && (own.is_some_and(|own| own.has_whole(wanted.segment))
+                    || prior.was_sent(ground, &wanted)
                     || prior.reads_back(source, place, &wanted, segment).map_err(left_over)?);
             if is_there {
                 prior.there.insert(wanted.segment);
@@ -57,6 +59,13 @@ impl Prior {
             }
         }
         Ok(prior)
+    }
+
+    /// Whether this server has created a segment that no mark names: it is durable.
+    fn was_sent(&mut self, ground: &Ground, wanted: &Wanted) -> bool {
+        let Some(sent) = ground.wholes.find(wanted) else { return false };
+        self.note(sent.last);
+        true
     }
 
     /// Whether a segment is there that no mark names, and is what the server has.
@@ -79,11 +88,16 @@ impl Prior {
         }
         // Whoever wrote it may not have come to make its name durable.
         place.settle(&name)?;
-        if let Some(last) = walk.last {
+        self.note(walk.last);
+        Ok(true)
+    }
+
+    /// Notes the last commit of a segment that is there.
+    fn note(&mut self, last: Option<RawCommit>) {
+        if let Some(last) = last {
             self.last_number = self.last_number.max(last.last_number);
             self.latest = self.latest.max(last.now);
         }
-        Ok(true)
     }
 }
 

@@ -129,6 +129,7 @@ impl<'a> Sending<'a> {
             }
             self.place.settle(&name)?;
         }
+        self.ground.wholes.note(&wanted, walk.last);
         Ok(walk.last.map_or(0, |last| last.last_number))
     }
 

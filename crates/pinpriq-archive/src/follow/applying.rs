@@ -44,13 +44,13 @@ struct Applying<'a> {
     written: u64,
 }
 
-/// Adds what is missing, and notes the new state with the number of the directory and where its
-/// shards go on. Returns how many bytes were written, or nothing if it was stopped.
+/// Adds what is missing, and notes the new state. Returns how many bytes were written, or nothing
+/// if it was stopped.
 pub(super) fn apply(
     place: &dyn Place,
     standby: &mut Standby,
     walkers: &mut Walkers,
-    (mark, number, starts): (&Mark, u64, Vec<FollowingStart>),
+    mark: &Mark,
     turn: &mut Turn<'_>,
 ) -> Result<Option<u64>, ArchiveError> {
     let shards = mark.shards.len();
@@ -70,7 +70,7 @@ pub(super) fn apply(
             return Ok(None);
         }
     }
-    applying.conclude(number, &starts).map(Some)
+    applying.conclude().map(Some)
 }
 
 impl Applying<'_> {
@@ -251,21 +251,22 @@ impl Applying<'_> {
     }
 
     /// Notes the new state.
-    fn conclude(self, number: u64, starts: &[FollowingStart]) -> Result<u64, ArchiveError> {
+    fn conclude(self) -> Result<u64, ArchiveError> {
         let Self { standby, walkers, mark, done, written, .. } = self;
-        let latest = mark.latest_ms;
+        let (before, latest) = (standby.known().clone(), mark.latest_ms);
         let mut shards = Vec::new();
-        for ((segments, start), highest) in done.into_iter().zip(starts).zip(&mark.highest) {
+        for ((segments, shard), highest) in done.into_iter().zip(&before.shards).zip(&mark.highest)
+        {
             let Knows { incarnation, last_number } = *highest;
+            let start = shard.start;
             shards.push(FollowingShard {
-                start: FollowingStart { now_ms: start.now_ms.max(latest), ..*start },
+                start: FollowingStart { now_ms: start.now_ms.max(latest), ..start },
                 highest: FollowingStart { incarnation, now_ms: latest, last_number },
                 segments,
                 ahead: Vec::new(),
             });
         }
-        let (mark, at_ms) = (mark.number, mark.at_ms);
-        let known = Following { number, mark, at_ms, shards, ..standby.known().clone() };
+        let known = Following { mark: mark.number, at_ms: mark.at_ms, shards, ..before };
         walkers.retain(|(shard, segment), _| {
             let segments = known.shards.get(*shard).map(|shard| &shard.segments);
             segments.and_then(|all| all.last()).is_some_and(|last| id(last) == *segment)

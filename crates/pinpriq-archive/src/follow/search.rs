@@ -4,16 +4,13 @@ use std::ops::ControlFlow;
 
 use crate::catalogue::{Catalogue, Until};
 use crate::error::ArchiveError;
-use crate::line::Line;
+use crate::line::comes_from;
 use crate::mark::Mark;
 use crate::names::{self, LineId};
 use crate::place::Place;
 
 /// How many marks are read one after the other before a listing finds the newest.
 const STEPS_MAX: u64 = 8;
-
-/// How many lines may lie between a line and one that comes from it.
-const GENERATIONS_MAX: u32 = 10_000;
 
 /// What is newer than a mark.
 #[derive(Debug, Default)]
@@ -64,10 +61,13 @@ pub(super) fn newer(
     Ok(found)
 }
 
-/// Reads marks, the newest first, until there is one of the line.
+/// Reads marks, the newest first, until there is one of the line. Refuses a place that no longer
+/// has what was followed.
 fn listed(place: &dyn Place, (line, known): (LineId, u64)) -> Result<Found, ArchiveError> {
     let (mut found, mut others, mut trouble) = (Found::default(), Vec::new(), None);
-    Catalogue::look(place)?.each(&mut |number, mark| {
+    let mut catalogue = Catalogue::look(place)?;
+    let newest = catalogue.newest_number()?;
+    catalogue.each(&mut |number, mark| {
         if number <= known {
             return ControlFlow::Break(());
         }
@@ -87,24 +87,34 @@ fn listed(place: &dyn Place, (line, known): (LineId, u64)) -> Result<Found, Arch
     if let Some(error) = trouble {
         return Err(error);
     }
+    let is_followed = known > 0 && found.mark.is_none();
+    if is_followed {
+        refuse_less(place, known, newest)?;
+    }
     for other in others {
         if comes_from(place, other, line)? {
             found.went_on = Some(other);
             break;
         }
     }
+    // A line that has a mark is there. Without it, this is another place.
+    if is_followed && found.went_on.is_none() && place.get(&names::line(line))?.is_none() {
+        return Err(ArchiveError::NoLine { place: place.name(), line });
+    }
     Ok(found)
 }
 
-/// Whether a line was restored from another one, or from one that was.
-fn comes_from(place: &dyn Place, line: LineId, from: LineId) -> Result<bool, ArchiveError> {
-    let mut at = line;
-    for _ in 0..GENERATIONS_MAX {
-        match Line::read(place, at)?.and_then(|known| known.parent) {
-            Some(parent) if parent.line == from => return Ok(true),
-            Some(parent) => at = parent.line,
-            None => return Ok(false),
-        }
+/// Refuses a place without the mark that was followed, or a later one: it was emptied, is an older
+/// copy, is not mounted, or is another one. Nothing removes the newest mark of a place.
+fn refuse_less(place: &dyn Place, known: u64, newest: Option<u64>) -> Result<(), ArchiveError> {
+    let Some(newest) = newest else {
+        return Err(ArchiveError::Empty { place: place.name() });
+    };
+    if newest >= known {
+        return Ok(());
     }
-    Ok(false)
+    let what = format!(
+        "it was followed, and the newest mark is {newest} now: follow into an empty directory"
+    );
+    Err(ArchiveError::damaged(&names::mark(known), what))
 }

@@ -6,15 +6,23 @@ use pinpriq_proto::time::Timestamp;
 
 use crate::error::ArchiveError;
 use crate::line::{Line, lines};
-use crate::mark::Mark;
 use crate::names::LineId;
 use crate::place::Place;
+
+/// What is known of every mark.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Known {
+    pub(super) number: u64,
+    pub(super) line: LineId,
+    pub(super) at: Timestamp,
+    pub(super) since: Timestamp,
+}
 
 /// Returns the numbers of the marks that stay so that every moment from `bound` on can be restored
 /// as before. `marks` are newest first.
 pub(super) fn kept(
     place: &dyn Place,
-    marks: &[Mark],
+    marks: &[Known],
     bound: Timestamp,
 ) -> Result<BTreeSet<u64>, ArchiveError> {
     let mut parents = BTreeMap::new();
@@ -25,11 +33,11 @@ pub(super) fn kept(
     Ok(chosen(marks, &parents, bound))
 }
 
-fn chosen(marks: &[Mark], parents: &BTreeMap<LineId, LineId>, bound: Timestamp) -> BTreeSet<u64> {
-    let is_late = |mark: &&Mark| mark.at() >= bound;
-    let (late, early): (Vec<&Mark>, Vec<&Mark>) = marks.iter().partition(is_late);
+fn chosen(marks: &[Known], parents: &BTreeMap<LineId, LineId>, bound: Timestamp) -> BTreeSet<u64> {
+    let is_late = |mark: &&Known| mark.at >= bound;
+    let (late, early): (Vec<&Known>, Vec<&Known>) = marks.iter().partition(is_late);
     let lines_of =
-        |marks: &[&Mark]| -> BTreeSet<LineId> { marks.iter().map(|mark| mark.line).collect() };
+        |marks: &[&Known]| -> BTreeSet<LineId> { marks.iter().map(|mark| mark.line).collect() };
     let (late_lines, early_lines) = (lines_of(&late), lines_of(&early));
     // Of these another line took the place before the time that is kept, and all through it.
     let mut superseded = BTreeSet::new();
@@ -54,23 +62,14 @@ fn chosen(marks: &[Mark], parents: &BTreeMap<LineId, LineId>, bound: Timestamp) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mark::By;
-    use crate::sealed::FORMAT;
 
     /// Marks of lines at moments, numbered from 1, newest first.
-    fn marks(of: &[(u64, u64)]) -> Vec<Mark> {
-        let mark = |(number, (line, at_ms)): (u64, &(u64, u64))| Mark {
-            format: FORMAT,
-            number,
-            line: LineId(*line),
-            by: By::Backup,
-            at_ms: *at_ms,
-            since_ms: *at_ms,
-            shards: Vec::new(),
-            highest: Vec::new(),
-            latest_ms: *at_ms,
+    fn marks(of: &[(u64, u64)]) -> Vec<Known> {
+        let mark = |(number, (line, at_ms)): (u64, &(u64, u64))| {
+            let at = Timestamp::from_ms(*at_ms);
+            Known { number, line: LineId(*line), at, since: at }
         };
-        let mut marks: Vec<Mark> = (1..).zip(of).map(mark).collect();
+        let mut marks: Vec<Known> = (1..).zip(of).map(mark).collect();
         marks.reverse();
         marks
     }

@@ -70,7 +70,8 @@ impl Needed {
     }
 }
 
-/// Returns the objects that no later mark can name. `marks` are newest first.
+/// Returns the objects that no later mark can name. `marks` are newest first, and have the newest
+/// of each line.
 ///
 /// Of a line without marks, only those count that an earlier prune has noted when there were marks:
 /// the others are those of its first backup, which is under way.

@@ -21,7 +21,7 @@ use crate::server::{Cut, Server, ends};
 const BOUND: Duration = Duration::from_secs(60);
 
 /// More than a server goes on after without looking.
-const LONG_MS: u64 = 700_000;
+pub(crate) const LONG_MS: u64 = 700_000;
 
 /// A place in which something happens before an object is created.
 struct Hooked {
@@ -52,12 +52,12 @@ impl Place for Hooked {
     }
 }
 
-fn archiver(place: &Arc<MemoryPlace>) -> Archiver {
+pub(crate) fn archiver(place: &Arc<MemoryPlace>) -> Archiver {
     let place: Arc<MemoryPlace> = Arc::clone(place);
     Archiver::new(place)
 }
 
-fn hooked(
+pub(crate) fn hooked(
     place: &Arc<MemoryPlace>,
     before: impl Fn(&MemoryPlace, &str) + Send + Sync + 'static,
 ) -> Archiver {
@@ -66,7 +66,7 @@ fn hooked(
 }
 
 /// Waits until nothing is under way.
-fn settle(archiver: &mut Archiver) -> Result<Vec<Concluded>, ArchiveError> {
+pub(crate) fn settle(archiver: &mut Archiver) -> Result<Vec<Concluded>, ArchiveError> {
     let mut all = Vec::new();
     while archiver.under_way() > 0 {
         let some = archiver.concluded(BOUND)?;
@@ -78,18 +78,22 @@ fn settle(archiver: &mut Archiver) -> Result<Vec<Concluded>, ArchiveError> {
 }
 
 /// Changes something, and archives it.
-fn archive(archiver: &mut Archiver, server: &mut Server, dice: &mut Dice) -> Vec<Concluded> {
+pub(crate) fn archive(
+    archiver: &mut Archiver,
+    server: &mut Server,
+    dice: &mut Dice,
+) -> Vec<Concluded> {
     server.turn(dice);
     assert_eq!(archiver.offer(&mut server.cut(), 0).unwrap(), Offered::Sending);
     settle(archiver).unwrap()
 }
 
-fn newest(place: &MemoryPlace) -> Mark {
+pub(crate) fn newest(place: &MemoryPlace) -> Mark {
     Catalogue::read(place).unwrap().newest().unwrap()
 }
 
 /// The mark of this number, if it is there.
-fn has_mark(place: &MemoryPlace, number: u64) -> bool {
+pub(crate) fn has_mark(place: &MemoryPlace, number: u64) -> bool {
     place.objects().contains_key(&format!("marks/000000000/{number:03}"))
 }
 
@@ -222,7 +226,7 @@ fn marks_come_in_order_and_only_four_drafts_are_under_way() {
 
 /// Waits for something that a thread does soon.
 #[track_caller]
-fn wait_until(mut is_so: impl FnMut() -> bool) {
+pub(crate) fn wait_until(mut is_so: impl FnMut() -> bool) {
     let is_there = (0..10_000_000_u64).any(|_| {
         std::thread::yield_now();
         is_so()
@@ -400,6 +404,36 @@ fn an_older_copy_and_a_stranger_are_refused_for_good() {
         assert!(failed.is_final(), "{failed}");
     }
     assert!(place.objects() == before, "nothing was written");
+}
+
+/// A standby took the place of its line, and archives on a line of its own.
+#[test]
+fn who_was_replaced_does_not_take_the_place_back() {
+    let (place, mut dice) = (Arc::new(MemoryPlace::new()), Dice::new(17));
+    let mut old = Server::new(17, 2);
+    let mut first = archiver(&place);
+    archive(&mut first, &mut old, &mut dice);
+    let choice = Catalogue::read(&*place).unwrap().choose(None, Until::Latest).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let restored = restore_to(&*place, &choice, &folder.path().join("data"), 18).unwrap();
+    let mut new = Server::new(restored.line.0, 2);
+    new.pass(LONG_MS);
+    let mut second = archiver(&place);
+    for _ in 0..2 {
+        archive(&mut second, &mut new, &mut dice);
+    }
+    old.turns(&mut dice, 3);
+    for mut archiver in [first, archiver(&place)] {
+        let offered = archiver.offer(&mut old.cut(), 0).and_then(|_| settle(&mut archiver));
+        let error = offered.unwrap_err();
+        assert!(error.is_final(), "{error}");
+        // Nor later, whatever it tries.
+        let error = archiver.offer(&mut old.cut(), 0).unwrap_err();
+        assert!(error.is_final(), "{error}");
+    }
+    assert_eq!(newest(&place).line, restored.line);
+    archive(&mut second, &mut new, &mut dice);
+    expect_whole(&place);
 }
 
 /// The number that it would go on with is free again: the mark of the other one was removed.

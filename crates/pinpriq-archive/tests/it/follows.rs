@@ -3,7 +3,8 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use pinpriq_archive::line::Line;
 use pinpriq_archive::memory::MemoryPlace;
@@ -14,7 +15,7 @@ use pinpriq_archive::{
 use pinpriq_proto::time::Timestamp;
 use pinpriq_store::disk::{Disk as _, OpenMode, read_full_at};
 use pinpriq_store::layout::{FollowingSegment, Phase, read_following, replace_file, shards_in};
-use pinpriq_store::reshard::{ReshardReport, read_directory};
+use pinpriq_store::reshard::{DirectoryError, ReshardReport, read_directory};
 use pinpriq_store::restore::{Wishes, finish_following};
 use pinpriq_store::{RealDisk, StoreError};
 use pinpriq_testing::Dice;
@@ -69,6 +70,61 @@ impl Place for Limited<'_> {
     }
 }
 
+/// What happens once.
+type Happening<'a> = Box<dyn FnOnce() + Send + 'a>;
+
+/// A place in which something happens before an object is created. It may be away after that.
+struct Meddled<'a> {
+    place: &'a MemoryPlace,
+    before: Mutex<Option<Happening<'a>>>,
+    ends: bool,
+    is_away: AtomicBool,
+}
+
+impl<'a> Meddled<'a> {
+    fn new(place: &'a MemoryPlace, before: impl FnOnce() + Send + 'a, ends: bool) -> Self {
+        let before: Happening<'a> = Box::new(before);
+        Self { place, before: Mutex::new(Some(before)), ends, is_away: AtomicBool::new(false) }
+    }
+
+    fn answer(&self) -> Result<(), PlaceError> {
+        if !self.is_away.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        Err(PlaceError::Away { what: "ask", name: "x".to_owned(), why: "x".to_owned() })
+    }
+}
+
+impl Place for Meddled<'_> {
+    fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, PlaceError> {
+        let before = self.before.lock().unwrap().take();
+        if let Some(before) = before {
+            before();
+        }
+        self.answer()?;
+        self.is_away.store(self.ends, Ordering::Relaxed);
+        self.place.create(name, bytes)
+    }
+
+    fn get(&self, name: &str) -> Result<Option<Vec<u8>>, PlaceError> {
+        self.answer()?;
+        self.place.get(name)
+    }
+
+    fn list(&self, prefix: &str) -> Result<Listing, PlaceError> {
+        self.answer()?;
+        self.place.list(prefix)
+    }
+
+    fn remove(&self, name: &str) -> Result<bool, PlaceError> {
+        self.place.remove(name)
+    }
+
+    fn name(&self) -> String {
+        self.place.name()
+    }
+}
+
 /// A round at a moment. The number is that of the directory, if it needs one.
 fn turned(follower: &mut Follower<'_>, drawn: u64, now_ms: u64) -> Result<Round, ArchiveError> {
     let mut last = 0;
@@ -90,9 +146,25 @@ fn follow(place: &dyn Place, data: &Path, drawn: u64) -> Result<Round, ArchiveEr
 }
 
 /// What a server does first.
+fn finish(data: &Path, shards: usize) -> Result<Option<Vec<ReshardReport>>, DirectoryError> {
+    finish_following(data, shards, options(77), &Arc::default())
+}
+
 #[track_caller]
 fn finished(data: &Path, shards: usize) -> Vec<ReshardReport> {
-    finish_following(data, shards, options(77)).unwrap().unwrap()
+    finish(data, shards).unwrap().unwrap()
+}
+
+/// How many lines a place knows.
+fn lines(place: &MemoryPlace) -> usize {
+    place.objects().keys().filter(|name| name.ends_with("/line")).count()
+}
+
+/// The number with which the first shard of a line goes on.
+fn first_start(place: &MemoryPlace, own: u64) -> u64 {
+    let name = format!("{own:016x}/line");
+    let line = Line::decode(&name, &place.get(&name).unwrap().unwrap()).unwrap();
+    line.starts[0].last_number
 }
 
 #[track_caller]
@@ -303,6 +375,139 @@ fn numbers_are_drawn_anew_before_they_are_reached() {
 }
 
 #[test]
+fn rounds_that_fail_use_up_no_more_numbers() {
+    let (place, mut dice) = (MemoryPlace::new(), Dice::new(14));
+    let mut server = Server::new(14, 1);
+    let root = tempfile::tempdir().unwrap();
+    let data = root.path().join("data");
+    server.turns(&mut dice, 5);
+    server.back_up(&place).unwrap();
+    let mut follower = Follower::open(&place, &data, None).unwrap();
+    // The place knows the line, and says that it failed.
+    place.lose_answers(1);
+    let failed = turned(&mut follower, 0x10, NOW_MS).unwrap_err();
+    assert!(matches!(failed, ArchiveError::Place(PlaceError::Away { .. })), "{failed}");
+    assert!(matches!(turned(&mut follower, 0x11, NOW_MS), Ok(Round::New { .. })));
+    let known = read_following(&data).unwrap().unwrap();
+    assert_eq!((known.number, known.mark, lines(&place)), (0x10, 1, 2));
+
+    let before = place.objects();
+    server.turns(&mut dice, 5);
+    server.back_up(&place).unwrap();
+    raise(&place, 2, |mark| mark.highest[0].last_number += (1 << 36) + 9);
+    let mut missing = place.objects();
+    missing.retain(|name, _| !before.contains_key(name) && !name.starts_with("marks/"));
+    assert!(!missing.is_empty());
+    for name in missing.keys() {
+        place.take_away(name);
+    }
+    for drawn in 0x12..0x14 {
+        let failed = turned(&mut follower, drawn, NOW_MS).unwrap_err();
+        assert_eq!(failed.kind(), ErrorKind::Damaged, "{failed}");
+    }
+    drop(follower);
+    assert_eq!(follow(&place, &data, 0x14).unwrap_err().kind(), ErrorKind::Damaged);
+    let known = read_following(&data).unwrap().unwrap();
+    assert_eq!((known.number, known.mark, lines(&place)), (0x12, 1, 3));
+    assert_eq!(known.shards[0].start.last_number, first_start(&place, 0x12));
+    for (name, bytes) in missing {
+        place.put(&name, bytes);
+    }
+    assert!(matches!(follow(&place, &data, 0x15), Ok(Round::New { .. })));
+    assert_eq!(lines(&place), 3);
+    assert_eq!(finished(&data, 1)[0].header.last_number, first_start(&place, 0x12));
+    expect_state(&data, &server, server.now());
+}
+
+#[test]
+fn two_that_begin_together_get_numbers_of_their_own() {
+    let (place, mut dice) = (MemoryPlace::new(), Dice::new(15));
+    let mut server = Server::new(15, 1);
+    let root = tempfile::tempdir().unwrap();
+    let [one, other] = ["one", "other"].map(|name| root.path().join(name));
+    server.turns(&mut dice, 5);
+    server.back_up(&place).unwrap();
+    // One tells the place of its numbers after the other has chosen them too.
+    let begin = || {
+        let ending = Meddled::new(&place, || {}, true);
+        let ended = follow(&ending, &one, 0x10).unwrap_err();
+        assert!(matches!(ended, ArchiveError::Place(PlaceError::Away { .. })), "{ended}");
+    };
+    let refused = follow(&Meddled::new(&place, begin, false), &other, 0x20).unwrap_err();
+    assert!(matches!(refused, ArchiveError::Taken { .. }), "{refused}");
+    let first = first_start(&place, 0x10);
+    assert_eq!(first_start(&place, 0x20), first);
+
+    // The same happens when they choose anew, and then they get apart.
+    let again = || assert!(matches!(follow(&place, &one, 0x11), Ok(Round::New { .. })));
+    let round = follow(&Meddled::new(&place, again, false), &other, 0x22);
+    assert!(matches!(round, Ok(Round::New { .. })), "{round:?}");
+    assert_eq!(first_start(&place, 0x11), first + (4 << 36));
+    assert_eq!(first_start(&place, 0x22), first + (2 << 36));
+
+    // From then on they keep them.
+    server.turns(&mut dice, 5);
+    server.back_up(&place).unwrap();
+    for (data, drawn, own) in [(&one, 0x12, 0x11), (&other, 0x23, 0x22)] {
+        assert!(matches!(follow(&place, data, drawn), Ok(Round::New { .. })));
+        assert_eq!(read_following(data).unwrap().unwrap().number, own);
+    }
+    assert_eq!(lines(&place), 5);
+}
+
+#[test]
+fn a_place_without_what_was_followed_is_trouble_until_it_is_back() {
+    let (place, mut dice) = (MemoryPlace::new(), Dice::new(12));
+    let mut server = Server::new(12, 1);
+    let root = tempfile::tempdir().unwrap();
+    let [data, empty] = ["data", "empty"].map(|name| root.path().join(name));
+    let mut follower = Follower::open(&place, &data, None).unwrap();
+    for _ in 0..2 {
+        server.turns(&mut dice, 5);
+        server.back_up(&place).unwrap();
+        assert!(matches!(turned(&mut follower, 0x10, NOW_MS), Ok(Round::New { .. })));
+    }
+    let known = read_following(&data).unwrap();
+    let objects = place.objects();
+    // Only a listing tells.
+    let mut looked = || turned(&mut follower, 0x11, NOW_MS + 60_000);
+    for name in objects.keys() {
+        place.take_away(name);
+    }
+    let emptied = looked().unwrap_err();
+    assert!(matches!(emptied, ArchiveError::Empty { .. }), "{emptied}");
+    let (second, line) = ("marks/000000000/002", "000000000000000c/line");
+    for (name, bytes) in objects.iter().filter(|(name, _)| *name != second) {
+        place.put(name, bytes.clone());
+    }
+    let older = looked().unwrap_err();
+    assert_eq!(older.kind(), ErrorKind::Damaged);
+    assert!(older.to_string().starts_with(second), "{older}");
+    assert!(older.to_string().contains("and the newest mark is 1 now"), "{older}");
+    place.put(second, objects[second].clone());
+    place.take_away(line);
+    let gone = looked().unwrap_err();
+    assert!(matches!(gone, ArchiveError::NoLine { line: LineId(12), .. }), "{gone}");
+    place.put(line, objects[line].clone());
+    assert_eq!(looked().unwrap(), Round::Same);
+    drop(follower);
+
+    // Another place may have higher numbers.
+    let (place, mut server) = (MemoryPlace::new(), Server::new(13, 1));
+    for _ in 0..3 {
+        server.turns(&mut dice, 5);
+        server.back_up(&place).unwrap();
+    }
+    let other = follow(&place, &data, 0x12).unwrap_err();
+    assert!(matches!(other, ArchiveError::NoLine { line: LineId(12), .. }), "{other}");
+    assert_eq!(read_following(&data).unwrap(), known);
+    // Nothing was followed yet.
+    let mut follower = Follower::open(&place, &empty, Some(LineId(12))).unwrap();
+    let other = turned(&mut follower, 0x13, NOW_MS).unwrap_err();
+    assert!(matches!(other, ArchiveError::NoLine { .. }), "{other}");
+}
+
+#[test]
 fn following_ends_when_somebody_has_gone_on() {
     let (place, mut dice) = (MemoryPlace::new(), Dice::new(7));
     let mut server = Server::new(7, 1);
@@ -350,7 +555,7 @@ fn a_server_goes_on_with_a_start_that_was_interrupted() {
     let second = RealDisk::open(&data.join("shard-01")).unwrap();
     let guard = second.lock().unwrap();
     for _ in 0..2 {
-        let failed = finish_following(&data, 2, options(77)).unwrap_err();
+        let failed = finish(&data, 2).unwrap_err();
         assert!(matches!(failed.source, StoreError::Locked { .. }), "{failed}");
         assert!(matches!(shards_in(&data), Err(StoreError::Following)));
     }
@@ -366,7 +571,39 @@ fn a_server_goes_on_with_a_start_that_was_interrupted() {
     // The file may be left behind when all is done.
     let left = disk.list().unwrap().into_iter().any(|entry| entry.name == "following");
     assert!(!left);
-    assert_eq!(finish_following(&data, 2, options(1)).unwrap(), None);
+    assert_eq!(finish(&data, 2).unwrap(), None);
+    expect_state(&data, &server, server.now());
+}
+
+#[test]
+fn the_next_start_goes_on_where_one_was_stopped() {
+    let (place, mut dice) = (MemoryPlace::new(), Dice::new(16));
+    let mut server = Server::new(16, 2);
+    let root = tempfile::tempdir().unwrap();
+    let data = root.path().join("data");
+    let stop = Arc::new(AtomicBool::new(true));
+    let expect_stopped = || {
+        let stopped = finish_following(&data, 2, options(77), &stop).unwrap_err();
+        assert!(matches!(stopped.source, StoreError::Stopped), "{stopped}");
+    };
+    server.turns(&mut dice, 20);
+    server.back_up(&place).unwrap();
+    follow(&place, &data, 0x10).unwrap();
+    let before = read_following(&data).unwrap();
+    expect_stopped();
+    // Nothing has changed, and it still follows.
+    assert_eq!(read_following(&data).unwrap(), before);
+    server.turns(&mut dice, 20);
+    server.back_up(&place).unwrap();
+    assert!(matches!(follow(&place, &data, 0x11), Ok(Round::New { .. })));
+    // The first shard has begun.
+    let second = RealDisk::open(&data.join("shard-01")).unwrap();
+    let guard = second.lock().unwrap();
+    finish(&data, 2).unwrap_err();
+    drop(guard);
+    expect_stopped();
+    assert!(matches!(shards_in(&data), Err(StoreError::Following)));
+    finished(&data, 2);
     expect_state(&data, &server, server.now());
 }
 
@@ -381,7 +618,7 @@ fn what_is_left_of_following_is_removed_when_all_was_done() {
     follow(&place, &data, 0x10).unwrap();
     let second = RealDisk::open(&data.join("shard-01")).unwrap();
     let guard = second.lock().unwrap();
-    finish_following(&data, 2, options(77)).unwrap_err();
+    finish(&data, 2).unwrap_err();
     drop(guard);
     let finishing = read_following(&data).unwrap().unwrap();
     assert_eq!(finishing.phase, Phase::Finishing);
@@ -391,7 +628,7 @@ fn what_is_left_of_following_is_removed_when_all_was_done() {
     read_full_at(&*file, 0, &mut bytes).unwrap();
     finished(&data, 2);
     replace_file(&disk, ("following", "following.new"), &bytes).unwrap();
-    assert_eq!(finish_following(&data, 2, options(77)).unwrap(), None);
+    assert_eq!(finish(&data, 2).unwrap(), None);
     assert_eq!(read_following(&data).unwrap(), None);
     expect_state(&data, &server, server.now());
 }
@@ -412,7 +649,7 @@ fn a_directory_that_follows_is_for_nothing_else() {
     turned(&mut follower, 0x10, NOW_MS).unwrap();
     for refused in [
         Follower::open(&place, &data, None).map(|_| ()).unwrap_err().to_string(),
-        finish_following(&data, 2, options(1)).unwrap_err().to_string(),
+        finish(&data, 2).unwrap_err().to_string(),
     ] {
         assert!(refused.contains("another process uses this directory"), "{refused}");
     }
@@ -422,7 +659,7 @@ fn a_directory_that_follows_is_for_nothing_else() {
     drop(follower);
     let other = Follower::open(&place, &data, Some(LineId(5))).map(|_| ()).unwrap_err();
     assert!(other.to_string().contains("it follows line 000000000000000a"), "{other}");
-    let shards = finish_following(&data, 3, options(1)).unwrap_err();
+    let shards = finish(&data, 3).unwrap_err();
     assert!(matches!(shards.source, StoreError::ShardsDiffer { found: 2, asked: 3 }), "{shards}");
     finished(&data, 2);
     // Once it was served it never follows again.

@@ -153,6 +153,43 @@ fn a_directory_whose_surroundings_are_missing_is_not_made() {
     assert_eq!(refused.kind(), ErrorKind::Unusable);
 }
 
+/// Whatever is below a place that is not mounted any more is another one.
+#[test]
+fn a_directory_that_was_there_and_is_gone_is_not_made_again() {
+    let root = tempfile::tempdir().unwrap();
+    let (mounted, hidden) = (root.path().join("archive"), root.path().join("hidden"));
+    let place = DirectoryPlace::open(&mounted).unwrap();
+    assert!(place.create("a/b", b"x").unwrap());
+    rustix::fs::rename(&mounted, &hidden).unwrap();
+    let refused = place.create("a/c", b"x").unwrap_err();
+    assert!(matches!(refused, PlaceError::Away { .. }), "{refused}");
+    assert!(refused.to_string().contains("is it mounted?"), "{refused}");
+    for failed in [place.get("a/b").map(drop), place.list("a").map(drop), place.settle("a/b")] {
+        assert!(matches!(failed, Err(PlaceError::Away { .. })), "{failed:?}");
+    }
+    assert!(place.remove("a/b").is_err() && !mounted.exists());
+    // It is mounted again.
+    rustix::fs::rename(&hidden, &mounted).unwrap();
+    assert!(place.create("a/c", b"x").unwrap());
+    assert_eq!(place.get("a/b").unwrap().as_deref(), Some(&b"x"[..]));
+}
+
+/// Two file systems that every Linux has.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_directory_on_another_file_system_than_before_is_not_used() {
+    let root = tempfile::tempdir().unwrap();
+    let (link, real) = (root.path().join("archive"), root.path().join("real"));
+    DirectoryPlace::open(&real).unwrap().create("a/b", b"x").unwrap();
+    rustix::fs::symlink(&real, &link).unwrap();
+    let place = DirectoryPlace::open(&link).unwrap();
+    assert!(place.get("a/b").unwrap().is_some());
+    rustix::fs::unlink(&link).unwrap();
+    rustix::fs::symlink("/proc", &link).unwrap();
+    let refused = place.list("marks").unwrap_err();
+    assert!(refused.to_string().contains("another file system"), "{refused}");
+}
+
 #[test]
 fn no_name_leads_out_of_a_directory() {
     let root = tempfile::tempdir().unwrap();

@@ -10,6 +10,8 @@ use pinpriq_store::journal::{Keep, ShardCut};
 /// What is kept of each shard.
 pub(super) struct Kept {
     held: Vec<Held>,
+    /// What the shards needed themselves at the newest cut that is archived, and its moment.
+    archived: Option<(Vec<Need>, Timestamp)>,
 }
 
 struct Held {
@@ -30,7 +32,13 @@ pub(super) fn needs_of(cuts: &[ShardCut]) -> Vec<Need> {
 impl Kept {
     /// Holds keeps of everything, one for each shard.
     pub(super) fn new(keeps: Vec<Keep>) -> Self {
-        Self { held: keeps.into_iter().map(|keep| Held { keep, first: 0 }).collect() }
+        let held = keeps.into_iter().map(|keep| Held { keep, first: 0 }).collect();
+        Self { held, archived: None }
+    }
+
+    /// Whether nothing is kept, for good.
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
     }
 
     /// Whether a shard has given up files that were not archived yet.
@@ -38,7 +46,7 @@ impl Kept {
         self.held.iter().any(|held| held.keep.is_lost())
     }
 
-    /// Holds what a cut keeps in place of what was given up.
+    /// Holds what a cut keeps in place of what was given up, except for what is archived already.
     pub(super) fn take_over(&mut self, cuts: Vec<ShardCut>) {
         for (held, cut) in self.held.iter_mut().zip(cuts) {
             if held.keep.is_lost() && !cut.keep.is_lost() {
@@ -46,17 +54,17 @@ impl Kept {
                 *held = Held { keep: cut.keep, first };
             }
         }
+        if let Some((needs, at)) = &self.archived {
+            narrow(&mut self.held, needs, *at);
+        }
     }
 
     /// Keeps no more than what a shard needed itself at a cut with this moment that is archived.
     /// Where that does not suffice for the moment itself, the next cut does it: the archive would
     /// have a gap.
     pub(super) fn narrow(&mut self, needs: &[Need], at: Timestamp) {
-        for (held, (from, since)) in self.held.iter_mut().zip(needs) {
-            if *since <= at {
-                held.narrow(*from, *since);
-            }
-        }
+        narrow(&mut self.held, needs, at);
+        self.archived = Some((needs.to_vec(), at));
     }
 
     /// How many bytes stay for the archive alone.
@@ -88,9 +96,48 @@ impl Kept {
     }
 }
 
+/// See [`Kept::narrow`].
+fn narrow(all: &mut [Held], needs: &[Need], at: Timestamp) {
+    for (held, (from, since)) in all.iter_mut().zip(needs) {
+        if *since <= at {
+            held.narrow(*from, *since);
+        }
+    }
+}
+
 impl Held {
     fn narrow(&mut self, from: u32, since: Timestamp) {
         self.keep.narrow(from, since);
         self.first = self.first.max(from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use pinpriq_store::journal::{SegmentEnd, Tap};
+
+    use super::*;
+
+    #[test]
+    fn what_is_archived_is_not_kept_again_after_a_loss() {
+        let at = Timestamp::from_ms;
+        let tap = Arc::new(Tap::new(|| {}));
+        let mut kept = Kept::new(vec![tap.keep_all()]);
+        kept.narrow(&[(5, at(10))], at(20));
+        kept.held[0].keep.give_up();
+        assert!(kept.is_lost());
+        let cut = ShardCut {
+            at: at(30),
+            since: at(2),
+            segments: vec![SegmentEnd { number: 3, incarnation: 1, bytes: 9_000 }],
+            keep: tap.keep_all(),
+            needed_from: 7,
+            needed_since: at(25),
+        };
+        kept.take_over(vec![cut]);
+        assert!(!kept.is_lost());
+        assert_eq!(kept.held[0].first, 5);
     }
 }

@@ -14,8 +14,8 @@ use pinpriq_store::journal::{ShardCut, segment_name};
 
 use crate::cuts::{open, read_piece};
 
-/// Says, after a piece of this shard was read, whether it was right and more may be read.
-pub(super) type GoOn<'a> = Box<dyn FnMut(usize) -> Result<(), SourceError> + 'a>;
+/// Says, after a piece of this shard's segment was read, whether it was right and more may be read.
+pub(super) type GoOn<'a> = Box<dyn FnMut(usize, u32) -> Result<(), SourceError> + 'a>;
 
 /// Reads a cut.
 pub(super) struct Reading<'a> {
@@ -59,7 +59,7 @@ impl Source for Reading<'_> {
         to: u64,
     ) -> Result<Vec<u8>, SourceError> {
         let read = self.read_piece(shard, segment, from, to);
-        (self.go_on)(shard)?;
+        (self.go_on)(shard, segment)?;
         read.map_err(|error| {
             let name = segment_name(segment);
             because(format!("{name} of shard {shard} cannot be read: {error}"))

@@ -12,10 +12,11 @@ use std::time::Duration;
 use pinpriq_archive::{ArchiveError, Archiver, Concluded, CutInfo, Offered, Place, SourceError};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_store::journal::raw::at_rest;
-use pinpriq_store::journal::{Keep, Purpose, ShardCut, lock};
+use pinpriq_store::journal::{Purpose, Tap, lock};
 use pinpriq_store::{RealDisk, Stopwatch, StoreError};
 
-use super::keeping::{Kept, Need, needs_of};
+use super::backlog::{Backlog, MEASURE_EVERY};
+use super::keeping::{Need, needs_of};
 use super::reading::{GoOn, Reading, because, info_of};
 use super::upkeep::Upkeep;
 use crate::config::ArchiveTo;
@@ -32,9 +33,6 @@ const LISTEN: Duration = Duration::from_millis(100);
 /// How often the newest mark is looked for.
 const LOOK_EVERY: Duration = Duration::from_mins(1);
 
-/// How often it is measured what stays on disk, while nothing is archived.
-const MEASURE_EVERY: Duration = Duration::from_secs(5);
-
 /// After a failure it is tried again after a second, then after two, and so on up to this.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
@@ -46,16 +44,16 @@ const FINISH_TRIES: u32 = 3;
 
 /// What archiving needs of a server.
 pub(super) struct Server {
-    /// A keep of everything for each shard, from before its journal has begun.
-    pub(super) keeps: Vec<Keep>,
+    /// What is kept of each shard, which began with everything before its journal has begun.
+    pub(super) backlog: Arc<Backlog>,
+    /// How to ask the journal of each shard.
+    pub(super) taps: Vec<Arc<Tap>>,
     /// Where the journal of each shard is.
     pub(super) directories: Arc<[PathBuf]>,
     /// How to ask all shards how far they are.
     pub(super) cut: TakeCut,
     pub(super) passed: Stopwatch,
     pub(super) stop: Stop,
-    /// How many bytes may stay on disk for the archive alone.
-    pub(super) backlog_max: u64,
     /// Where it is noted how the archive fares.
     pub(super) archived: Arc<Archived>,
 }
@@ -65,12 +63,12 @@ pub(super) struct Running {
     place: Arc<dyn Place>,
     every: Duration,
     archiver: Archiver,
-    kept: Kept,
+    backlog: Arc<Backlog>,
+    taps: Vec<Arc<Tap>>,
     directories: Arc<[PathBuf]>,
     cut: TakeCut,
     passed: Stopwatch,
     stop: Stop,
-    backlog_max: u64,
     archived: Arc<Archived>,
     upkeep: Upkeep,
     /// The cuts that are under way, the oldest first.
@@ -83,6 +81,8 @@ pub(super) struct Running {
     due: Duration,
     look_due: Duration,
     measure_due: Duration,
+    /// Whether a mark was created.
+    has_archived: bool,
     /// Whether it has ended for good.
     is_over: bool,
     told_of_loss: bool,
@@ -98,7 +98,7 @@ struct Offer {
 
 impl Running {
     pub(super) fn new(to: &ArchiveTo, place: Arc<dyn Place>, server: Server) -> Self {
-        let Server { keeps, directories, cut, passed, stop, backlog_max, archived } = server;
+        let Server { backlog, taps, directories, cut, passed, stop, archived } = server;
         let with = (Arc::clone(&passed), stop.clone());
         let upkeep = Upkeep::new(to, Arc::clone(&place), Arc::clone(&directories), with);
         let now = passed();
@@ -106,12 +106,12 @@ impl Running {
             archiver: Archiver::new(Arc::clone(&place)),
             place,
             every: to.every,
-            kept: Kept::new(keeps),
+            backlog,
+            taps,
             directories,
             cut,
             passed,
             stop,
-            backlog_max,
             archived,
             upkeep,
             offers: VecDeque::new(),
@@ -122,6 +122,7 @@ impl Running {
             due: now,
             look_due: now + LOOK_EVERY,
             measure_due: now,
+            has_archived: false,
             is_over: false,
             told_of_loss: false,
             told_of_rights: false,
@@ -168,7 +169,8 @@ impl Running {
             self.look();
         }
         if let Some(newest) = self.archiver.newest().filter(|_| !self.is_over) {
-            self.upkeep.turn(newest, &mut self.cut, &self.archived);
+            let may_remove = self.archiver.may_remove();
+            self.upkeep.turn((newest, may_remove), &mut self.cut, &self.archived);
         }
     }
 
@@ -185,57 +187,46 @@ impl Running {
             return self.fail(&why, false);
         };
         self.measure_due = self.now() + MEASURE_EVERY;
-        if let Some(bytes) = self.kept.drop_backlog(&cuts, self.backlog_max) {
-            tell_backlog(&self.place, bytes);
+        if self.backlog.measure(&cuts, self.now()) {
             // The next cut has what is left.
             self.due = self.now();
             return;
         }
         let info = info_of(at, &cuts);
         self.newest_cut = Some(info.clone());
-        match self.offer(info, &cuts) {
+        let needs = needs_of(&cuts);
+        self.backlog.begin_to_read(cuts);
+        match self.offer(info) {
             Ok(Offered::Sending) => {
-                let (token, needs) = (self.tokens, needs_of(&cuts));
+                let token = self.tokens;
                 self.offers.push_back(Offer { token, at, needs });
             }
             Ok(Offered::Nothing) => {
                 if self.archiver.under_way() == 0 {
+                    self.archived.note_newest(at);
                     self.note_success();
                 }
             }
             Err(error) => self.fail_by(&error),
         }
-        self.kept.take_over(cuts);
+        self.backlog.end_reading();
         self.hear(Duration::ZERO);
     }
 
-    /// Hands a cut over, which is read meanwhile. That may take long the first time.
-    fn offer(&mut self, info: CutInfo, cuts: &[ShardCut]) -> Result<Offered, ArchiveError> {
+    /// Hands over the cut that is read now. That may take long the first time.
+    fn offer(&mut self, info: CutInfo) -> Result<Offered, ArchiveError> {
         self.tokens += 1;
-        let (token, most) = (self.tokens, self.backlog_max);
-        let (passed, stop) = (Arc::clone(&self.passed), self.stop.clone());
-        let directories = Arc::clone(&self.directories);
-        let Self { archiver, kept, cut, place, .. } = self;
-        let mut measure_due = passed() + MEASURE_EVERY;
-        let go_on: GoOn<'_> = Box::new(|shard: usize| {
-            if stop.is_asked_for() {
+        let (token, stop) = (self.tokens, self.stop.clone());
+        let (directories, backlog) = (Arc::clone(&self.directories), Arc::clone(&self.backlog));
+        // To give up would also give up what is under way, which may be about to be there.
+        let may_stop = self.archiver.under_way() == 0;
+        let go_on: GoOn<'_> = Box::new(move |shard: usize, _: u32| {
+            if may_stop && stop.is_asked_for() {
                 return Err(because("the server stops"));
             }
-            if cuts.get(shard).is_none_or(|cut| cut.keep.is_lost()) {
-                return Err(because("the files are no longer kept, since the disk is full"));
-            }
-            if passed() < measure_due {
-                return Ok(());
-            }
-            measure_due = passed() + MEASURE_EVERY;
-            let fresh = cut(Purpose::Archiving);
-            let dropped = fresh.and_then(|(_, fresh)| kept.drop_backlog(&fresh, most));
-            let Some(bytes) = dropped else { return Ok(()) };
-            tell_backlog(place, bytes);
-            cuts.iter().for_each(|cut| cut.keep.give_up());
-            Err(because("too much stayed on disk meanwhile, and was given up"))
+            backlog.check(shard)
         });
-        archiver.offer(&mut Reading::new(info, directories, go_on), token)
+        self.archiver.offer(&mut Reading::new(info, directories, go_on), token)
     }
 
     /// Hears what has become of what is under way, and waits for so long for something.
@@ -247,7 +238,7 @@ impl Running {
             Ok(all) => all.iter().for_each(|it| self.conclude(it)),
             Err(error) => self.fail_by(&error),
         }
-        if let Some(cut) = &self.newest_cut {
+        if let Some(cut) = self.newest_cut.as_ref().filter(|_| !self.is_over) {
             self.archived.note_missing(self.archiver.missing_bytes(cut));
         }
     }
@@ -258,13 +249,13 @@ impl Running {
             && let Some(offer) = self.offers.pop_front()
         {
             if offer.token == done.token {
-                self.kept.narrow(&offer.needs, offer.at);
+                self.backlog.narrow(&offer.needs, offer.at);
             }
         }
         let Concluded { mark, objects, bytes_read, bytes_sent, .. } = *done;
         tracing::debug!(mark, at = %done.at, objects, bytes_read, bytes_sent, "archived");
         self.archived.note_newest(done.at);
-        self.told_of_loss = false;
+        (self.told_of_loss, self.has_archived) = (false, true);
         // One from before a failure may become known after it.
         if done.token > self.failed_token {
             self.note_success();
@@ -286,7 +277,14 @@ impl Running {
     }
 
     fn fail_by(&mut self, error: &ArchiveError) {
-        self.fail(&error.to_string(), error.is_final());
+        self.fail(&error.to_string(), self.is_final(error));
+    }
+
+    /// Whether trying again cannot help. A place that has worked may work again, whatever it says:
+    /// a certificate has expired, or a proxy is in between.
+    fn is_final(&self, error: &ArchiveError) -> bool {
+        let may_work_again = self.has_archived && matches!(error, ArchiveError::Place(_));
+        error.is_final() && !may_work_again
     }
 
     /// Gives up what is under way. Tries again later, unless that cannot help.
@@ -300,7 +298,11 @@ impl Running {
         if is_final {
             tracing::error!(place, "this server does not archive any more, and goes on: {why}");
             self.is_over = true;
-            return self.kept.end();
+            // From now on it is behind, however little is missing yet.
+            let cut = self.newest_cut.as_ref();
+            let missing = cut.map_or(0, |cut| self.archiver.missing_bytes(cut));
+            self.archived.note_missing(missing.max(1));
+            return self.backlog.end();
         }
         let wait = Duration::from_secs(1 << self.failures.min(5)).min(WAIT_MAX);
         self.failures = self.failures.saturating_add(1);
@@ -316,18 +318,16 @@ impl Running {
         self.measure_due = self.now() + MEASURE_EVERY;
         self.tell_loss();
         let Some((at, cuts)) = (self.cut)(Purpose::Archiving) else { return };
-        if let Some(bytes) = self.kept.drop_backlog(&cuts, self.backlog_max) {
-            tell_backlog(&self.place, bytes);
-        }
+        self.backlog.measure(&cuts, self.now());
         let info = info_of(at, &cuts);
         self.archived.note_missing(self.archiver.missing_bytes(&info));
         self.newest_cut = Some(info);
-        self.kept.take_over(cuts);
+        self.backlog.take_over(cuts);
     }
 
     /// Warns once if shards have given up what was not archived yet.
     fn tell_loss(&mut self) {
-        if self.kept.is_lost() && !self.told_of_loss {
+        if self.backlog.is_lost() && !self.told_of_loss {
             self.told_of_loss = true;
             tracing::warn!(
                 place = self.place.name(),
@@ -374,10 +374,7 @@ impl Running {
     /// Returns the last moment.
     fn send_rest(&mut self) -> Result<Timestamp, ArchiveError> {
         let until = self.now() + FINISH_WITHIN;
-        // Nobody else starts on these files meanwhile, if this process does not hold them itself.
-        let disks: Vec<_> =
-            self.directories.iter().filter_map(|it| RealDisk::open_read_only(it).ok()).collect();
-        let _locks: Vec<_> = disks.iter().filter_map(|disk| lock(disk).ok()).collect();
+        let _locks = self.lock_all()?;
         let info = self.rest()?;
         let mut tries = 1;
         loop {
@@ -385,7 +382,7 @@ impl Running {
                 Ok(()) => return Ok(info.at),
                 Err(error) => {
                     let is_late = self.now() >= until;
-                    if tries >= FINISH_TRIES || is_late || error.is_final() {
+                    if tries >= FINISH_TRIES || is_late || self.is_final(&error) {
                         return Err(error);
                     }
                     tries += 1;
@@ -394,19 +391,49 @@ impl Running {
         }
     }
 
-    /// What there is in the journals, which have ended.
+    /// Makes nobody else start on the files meanwhile. Refuses if somebody has.
+    fn lock_all(&self) -> Result<Vec<Box<dyn Send>>, SourceError> {
+        let mut locks = Vec::new();
+        for (directory, tap) in self.directories.iter().zip(&self.taps) {
+            // A journal that still exists holds its directory itself.
+            if !tap.keep_all().is_lost() {
+                continue;
+            }
+            // What cannot be read is told when it is.
+            let Ok(disk) = RealDisk::open_read_only(directory) else { continue };
+            match lock(&disk) {
+                Ok(lock) => locks.push(lock),
+                Err(StoreError::Locked { .. }) => {
+                    let directory = directory.display();
+                    return Err(because(format!(
+                        "another server has begun on these files, in {directory}"
+                    )));
+                }
+                // There are file systems that lock nothing.
+                Err(_) => {}
+            }
+        }
+        Ok(locks)
+    }
+
+    /// What there is in the journals, which have ended. Of what lies before the newest cut, the
+    /// archive has what it needs, or it was given up.
     fn rest(&self) -> Result<CutInfo, SourceError> {
         let failed = |directory: &PathBuf, why: &dyn std::fmt::Display| {
             because(format!("{} cannot be read: {why}", directory.display()))
         };
         let mut at = self.newest_cut.as_ref().map_or(Timestamp::ZERO, |cut| cut.at);
         let mut shards = Vec::new();
-        for directory in &*self.directories {
+        for (shard, directory) in self.directories.iter().enumerate() {
             let found: Result<_, StoreError> = RealDisk::open_read_only(directory)
                 .map_err(|error| failed(directory, &error))
                 .map(|disk| at_rest(&disk))?;
             let rest = found.map_err(|error| failed(directory, &error))?;
-            let rest = rest.ok_or_else(|| failed(directory, &"there is no commit"))?;
+            let mut rest = rest.ok_or_else(|| failed(directory, &"there is no commit"))?;
+            let of_cut = self.newest_cut.as_ref().and_then(|cut| cut.shards.get(shard));
+            if let Some(first) = of_cut.and_then(|segments| segments.first()) {
+                rest.segments.retain(|segment| segment.number >= first.number);
+            }
             at = at.max(rest.at);
             shards.push(rest.segments);
         }
@@ -418,7 +445,7 @@ impl Running {
         let (passed, directories) = (Arc::clone(&self.passed), Arc::clone(&self.directories));
         let late = || because("it takes too long");
         let go_on: GoOn<'_> =
-            Box::new(|_: usize| if passed() < until { Ok(()) } else { Err(late()) });
+            Box::new(|_: usize, _: u32| if passed() < until { Ok(()) } else { Err(late()) });
         self.tokens += 1;
         self.archiver.offer(&mut Reading::new(info.clone(), directories, go_on), self.tokens)?;
         while self.archiver.under_way() > 0 {
@@ -428,15 +455,8 @@ impl Running {
             }
             self.archiver.concluded(left)?;
         }
+        // A failure is told after the marks that came before it.
+        while !self.archiver.concluded(Duration::ZERO)?.is_empty() {}
         Ok(())
     }
-}
-
-fn tell_backlog(place: &Arc<dyn Place>, bytes: u64) {
-    tracing::warn!(
-        place = place.name(),
-        bytes,
-        "more has stayed on disk for the archive than --archive-backlog allows, and goes now: some \
-         moments will be missing in the archive"
-    );
 }

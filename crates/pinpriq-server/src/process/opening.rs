@@ -177,8 +177,9 @@ pub(crate) struct Journals {
 }
 
 impl Journals {
-    /// Refuses a directory that was made for another number of shards.
-    pub(crate) fn of(config: &Config) -> Result<Self, ServeError> {
+    /// Refuses a directory that was made for another number of shards. Going on from an archive
+    /// stops when the flag is set.
+    pub(crate) fn of(config: &Config, stop: &Arc<AtomicBool>) -> Result<Self, ServeError> {
         let (data, shards) = (config.data.clone(), config.shards);
         if config.durability == Durability::Memory {
             let journal = JournalAt { directory: data.clone(), expected: Expected::alone() };
@@ -188,7 +189,7 @@ impl Journals {
         if is_of_node(&data) {
             return Err(ServeError::OfNode { data });
         }
-        go_on_from_archive(&data, shards)?;
+        go_on_from_archive(&data, shards, stop)?;
         let journals = shard_directories(&data, shards, random());
         let failed = |source| ServeError::Store { data: data.clone(), source };
         let all = journals.map_err(failed)?;
@@ -248,12 +249,19 @@ impl Journals {
     }
 }
 
-/// Completes a data directory that follows an archive, before anything else opens it.
-fn go_on_from_archive(data: &Path, shards: usize) -> Result<(), ServeError> {
+/// Completes a data directory that follows an archive, before anything else opens it. The next
+/// start goes on with one that was stopped.
+fn go_on_from_archive(
+    data: &Path,
+    shards: usize,
+    stop: &Arc<AtomicBool>,
+) -> Result<(), ServeError> {
     let options = JournalOptions { salt_seed: random(), ..JournalOptions::default() };
-    let finished = finish_following(data, shards, options);
-    let finished = finished
-        .map_err(|error| ServeError::Store { data: error.directory, source: error.source })?;
+    let finished = finish_following(data, shards, options, stop);
+    let finished = finished.map_err(|error| match error.source {
+        StoreError::Stopped => ServeError::Stopped,
+        source => ServeError::Store { data: error.directory, source },
+    })?;
     if let Some(reports) = finished {
         let tasks: u64 = reports.iter().map(|report| report.tasks).sum();
         tracing::info!(data = %data.display(), tasks, "going on from an archive");

@@ -111,7 +111,7 @@ impl Server {
         let archive = archiving.as_ref().map(Archiving::archived);
         let company = Company { access, beanstalkd, archive, ..Company::of(&config) };
         let common = Common::new(config.shards, has_http, stop, company);
-        let journals = Journals::of(&config)?;
+        let journals = Journals::of(&config, &flag)?;
         let openings = journals.openings(incarnations_before, &flag, &progress);
         let copied = copied(&openings);
         let archived = archiving.as_ref().zip(copied.as_deref());

@@ -12,6 +12,8 @@ use pinpriq_server::clock::Clock;
 use pinpriq_server::config::{Config, DoorName, Durability, Listener, UsersFrom};
 use pinpriq_server::{ServeError, Server, Stop};
 use pinpriq_store::StoreError;
+use pinpriq_store::layout::{Following, FollowingShard, FollowingStart, Phase};
+use pinpriq_store::restore::Standby;
 use tokio::net::TcpSocket;
 
 use crate::manual_clock::ManualClock;
@@ -291,4 +293,30 @@ fn a_stop_before_the_tasks_are_loaded_ends_the_start_and_changes_nothing() {
             assert!(files(data.path()) == before);
         });
     }
+}
+
+#[test]
+fn a_stop_ends_going_on_from_an_archive() {
+    test(async || {
+        let data = tempfile::tempdir().unwrap();
+        let start = FollowingStart::default();
+        let (segments, ahead) = (Vec::new(), Vec::new());
+        let known = Following {
+            format: Following::FORMAT,
+            phase: Phase::Following,
+            place: "a place".to_owned(),
+            line: 1,
+            number: 2,
+            mark: 3,
+            at_ms: 4,
+            shards: vec![FollowingShard { start, highest: start, segments, ahead }],
+        };
+        drop(Standby::begin(data.path(), known).unwrap());
+        let before = files(data.path());
+        let stop = Stop::default();
+        stop.ask();
+        let error = Server::bind(on_disk(data.path()), stop).await.map(drop).unwrap_err();
+        assert!(matches!(error, ServeError::Stopped), "{error}");
+        assert!(files(data.path()) == before);
+    });
 }

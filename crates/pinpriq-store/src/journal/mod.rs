@@ -42,7 +42,7 @@ mod writer;
 
 pub(crate) use fresh::write;
 pub(crate) use head::read_head;
-pub(crate) use reader::take_inventory;
+pub(crate) use reader::{refuse_if_stopped, take_inventory};
 pub(crate) use segment::COUNT_MAX;
 pub(crate) use survey::shard_of_journal;
 pub(crate) use writer::{remove_if_there, sync_dir};

@@ -273,7 +273,8 @@ pub(crate) fn decode_batch(
     }
 }
 
-fn refuse_if_stopped(stop: &AtomicBool) -> Result<(), StoreError> {
+/// Ends what can be done again later, if that is asked for.
+pub(crate) fn refuse_if_stopped(stop: &AtomicBool) -> Result<(), StoreError> {
     if stop.load(Ordering::Relaxed) { Err(StoreError::Stopped) } else { Ok(()) }
 }
 

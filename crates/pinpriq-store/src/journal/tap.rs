@@ -115,12 +115,17 @@ impl Tap {
         }
     }
 
-    /// Asks for a cut. Costs a lock. There is no answer while too many cuts are kept.
+    /// Asks for a cut. Costs a lock. There is no answer while too many cuts are kept. If too many
+    /// wait for one for the archive, the first of them gets none.
     #[must_use]
     pub fn ask(&self, purpose: Purpose) -> Asked {
         let (answer, answered) = sync_channel(1);
         {
             let mut state = self.state();
+            if purpose == Purpose::Archiving && state.count(purpose) >= CUTS_MAX {
+                // There is one archive: it does not wait any more for what it asked for long ago.
+                state.forget_first(purpose);
+            }
             if !state.has_ended && state.count(purpose) < CUTS_MAX {
                 state.asked.push((purpose, answer));
                 self.is_asked.store(true, Ordering::Relaxed);
@@ -240,6 +245,13 @@ impl State {
         let asked = self.asked.iter().map(|(asked, _)| *asked);
         let kept = self.keeps.values().map(|kept| kept.purpose);
         asked.chain(kept).filter(|known| *known == purpose).count()
+    }
+
+    /// Forgets the first of those who wait for a cut for this purpose, if anybody does.
+    fn forget_first(&mut self, purpose: Purpose) {
+        if let Some(first) = self.asked.iter().position(|(asked, _)| *asked == purpose) {
+            self.asked.remove(first);
+        }
     }
 
     /// Gives up some of what is kept.

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use pinpriq_proto::change::Header;
 use pinpriq_proto::time::Timestamp;
@@ -15,7 +16,8 @@ use super::{Shard, refuse_below};
 use crate::disk::{Disk, DiskFile, OpenMode, read_full_at, write_all_at};
 use crate::journal::raw::{self, HEADER_BYTES};
 use crate::journal::{
-    Expected, Identity, JournalOptions, lock, segment_name, sync_dir, take_inventory,
+    Expected, Identity, JournalOptions, lock, refuse_if_stopped, segment_name, sync_dir,
+    take_inventory,
 };
 use crate::layout::following;
 use crate::layout::{
@@ -35,16 +37,20 @@ const COPY_BYTES: usize = HEADER_BYTES / 2;
 /// Each shard begins anew where the directory says, or further on if an earlier call was
 /// interrupted after that. Refuses a directory that somebody uses, one of another number of shards,
 /// and one into which nothing was copied yet. Costs one pass over the segments.
+///
+/// Fails with [`StoreError::Stopped`] soon after any thread sets the flag `stop`. Another call then
+/// goes on.
 pub fn finish_following(
     data: &Path,
     shards: usize,
     options: JournalOptions,
+    stop: &Arc<AtomicBool>,
 ) -> Result<Option<Vec<ReshardReport>>, DirectoryError> {
-    let Some(known) = prepared(data, shards).map_err(about(data))? else { return Ok(None) };
+    let Some(known) = prepared(data, shards, stop).map_err(about(data))? else { return Ok(None) };
     let mut reports = Vec::new();
     for (shard, directory) in directories(data, shards).into_iter().enumerate() {
-        let report = begun((&directory, shard), &known, options).map_err(about(&directory))?;
-        reports.push(report);
+        let report = begun((&directory, shard), &known, options, stop);
+        reports.push(report.map_err(about(&directory))?);
     }
     layout::finish(data, shards, known.number).map_err(about(data))?;
     // The directory is valid by now, and what is left of the file means nothing.
@@ -55,7 +61,11 @@ pub fn finish_following(
 
 /// Puts the segments in their places, up to the moment. Returns what was known, if the directory
 /// follows.
-fn prepared(data: &Path, shards: usize) -> Result<Option<Following>, StoreError> {
+fn prepared(
+    data: &Path,
+    shards: usize,
+    stop: &AtomicBool,
+) -> Result<Option<Following>, StoreError> {
     let Some(found) = open_if_there(data)? else { return Ok(None) };
     if !following::is_there(&found)? {
         return Ok(None);
@@ -69,6 +79,7 @@ fn prepared(data: &Path, shards: usize) -> Result<Option<Following>, StoreError>
         following::remove(&disk)?;
         return Ok(None);
     }
+    refuse_if_stopped(stop)?;
     refuse_other_shards(known.shards.len(), shards)?;
     if known.mark == 0 {
         let what =
@@ -84,14 +95,14 @@ fn prepared(data: &Path, shards: usize) -> Result<Option<Following>, StoreError>
     if known.phase == Phase::Following {
         let at = known.at();
         for (disk, shard) in disks.iter().zip(&mut known.shards) {
-            shard.segments = up_to(disk, &shard.segments, at)?;
+            shard.segments = up_to(disk, &shard.segments, at, stop)?;
             shard.ahead.clear();
         }
         known.phase = Phase::Finishing;
         following::write(&disk, &known)?;
     }
     for (shard, (disk, of_shard)) in disks.iter().zip(&known.shards).enumerate() {
-        put_in_place(disk, identity(&known, shard), &of_shard.segments)?;
+        put_in_place(disk, identity(&known, shard), &of_shard.segments, stop)?;
     }
     Ok(Some(known))
 }
@@ -108,9 +119,11 @@ fn up_to(
     disk: &dyn Disk,
     segments: &[FollowingSegment],
     at: Timestamp,
+    stop: &AtomicBool,
 ) -> Result<Vec<FollowingSegment>, StoreError> {
     let mut left = segments.to_vec();
     while let Some(last) = left.last_mut() {
+        refuse_if_stopped(stop)?;
         let name = last.file_name();
         let bytes = read_start(disk, last, last.bytes)?;
         let walk = raw::walk(&name, &bytes, Some(at))?;
@@ -136,8 +149,10 @@ fn put_in_place(
     disk: &dyn Disk,
     identity: Identity,
     segments: &[FollowingSegment],
+    stop: &AtomicBool,
 ) -> Result<(), StoreError> {
     for segment in segments {
+        refuse_if_stopped(stop)?;
         let (name, new_name) = (segment.file_name(), segment_name(segment.number));
         let fail = |what, error| StoreError::from_io(what, &name, 0, error);
         let file = match disk.open(&name, OpenMode::ReadWrite) {
@@ -182,6 +197,7 @@ fn begun(
     (directory, shard): (&Path, usize),
     known: &Following,
     options: JournalOptions,
+    stop: &Arc<AtomicBool>,
 ) -> Result<ReshardReport, StoreError> {
     let Identity { directory: number, shard: own, shards } = identity(known, shard);
     let expected = Expected { directory: Some(number), shard: own, shards, served: 0 };
@@ -189,7 +205,7 @@ fn begun(
     let disk: Arc<dyn Disk> = Arc::new(create(directory)?);
     let start = known.shards[shard].start.header();
     let shard = Shard { place, disk, first: 0, last: None, is_cut: false };
-    shard.begin_anew(&|log| onward(&start, log), false, options)
+    shard.begin_anew(&|log| onward(&start, log), false, options, stop)
 }
 
 /// Returns where a shard goes on: at its start, or after an earlier call that was interrupted when

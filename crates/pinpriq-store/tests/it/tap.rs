@@ -389,6 +389,20 @@ fn only_so_many_cuts_are_kept_at_a_time() {
     cuts.push(tapped.cut());
 }
 
+/// Nobody waits any more for those that were not answered, as long as the shard was busy.
+#[test]
+fn of_those_who_ask_for_the_archive_the_last_are_answered() {
+    let mut tapped = Tapped::start(1);
+    let reading = tapped.tap.ask(Purpose::Reading);
+    let before: Vec<_> = (0..40).map(|_| tapped.tap.ask(Purpose::Archiving)).collect();
+    let last = tapped.cut_for(Purpose::Archiving);
+    assert!(!last.segments.is_empty());
+    let answered = before.into_iter().map(|asked| asked.wait(GUARD).is_some());
+    let expected = (0..40).map(|index| index >= 25);
+    assert!(answered.eq(expected), "those of which too many came later are forgotten");
+    assert!(reading.wait(GUARD).is_some());
+}
+
 #[test]
 fn what_was_applied_belongs_to_a_cut() {
     let disk = FaultyDisk::new(1);

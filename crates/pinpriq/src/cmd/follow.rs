@@ -15,6 +15,7 @@ use std::thread::spawn;
 use std::time::Duration;
 
 use pinpriq_archive::{ArchiveError, ErrorKind, Follower, LineId, PlaceError, Round, Turn};
+use pinpriq_proto::time::Timestamp;
 use pinpriq_server::clock::SystemClock;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -47,8 +48,9 @@ pub(super) fn follow(arguments: &RestoreArgs) -> Result<Exit, Failure> {
     let mut follower = follower.map_err(|error| failure(&error))?;
     let mut telling = Telling::begin(follow, &arguments.place)?;
     loop {
+        let began = SystemClock::wall();
         let round = turned(&mut follower, &stop);
-        telling.note(&follower, round.as_ref());
+        telling.note(began, &follower, round.as_ref());
         let pause = match round {
             Ok(Round::Stopped) => return Ok(Exit::Done),
             Ok(Round::Ended { by }) => return Err(ended(&follower, by, data)),
@@ -138,14 +140,19 @@ impl<'a> Telling<'a> {
         })
     }
 
-    /// Notes what has come of a round.
-    fn note(&mut self, follower: &Follower<'_>, round: Result<&Round, &ArchiveError>) {
+    /// Notes what has come of a round that began at this moment.
+    fn note(
+        &mut self,
+        began: Timestamp,
+        follower: &Follower<'_>,
+        round: Result<&Round, &ArchiveError>,
+    ) {
         if let Some(error) = follower.unannounced().filter(|_| !self.is_unannounced) {
             tell_unannounced(error);
             self.is_unannounced = true;
         }
         let error = round.err().map(ToString::to_string);
-        self.health.note(follower.followed(), error.clone());
+        self.health.note(began, follower.followed(), error.clone());
         self.write_status();
         match error {
             Some(error) => self.note_trouble(round, error),

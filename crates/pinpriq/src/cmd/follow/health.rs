@@ -11,7 +11,7 @@ use pinpriq_store::layout::replace_file;
 use crate::exit::Failure;
 use crate::json::Json;
 
-/// With a newest mark that is older than this, all is not well.
+/// If the last round that worked is longer ago than this, all is not well.
 const FRESH_MS: u64 = 60_000;
 
 /// How far it is. The rounds note it, and others ask.
@@ -25,8 +25,8 @@ struct State {
     followed: Option<Followed>,
     /// Why the last round has failed, if it has.
     error: Option<String>,
-    /// Whether there was a round yet.
-    has_begun: bool,
+    /// When a round has worked last: everything that was in the place by then is here.
+    worked_at: Option<Timestamp>,
 }
 
 /// The file that says it.
@@ -39,17 +39,20 @@ pub(super) struct StatusFile {
 }
 
 impl Health {
-    /// Notes what has come of a round.
-    pub(super) fn note(&self, followed: Option<Followed>, error: Option<String>) {
-        *self.state() = State { followed, error, has_begun: true };
+    /// Notes what has come of a round that began at this moment.
+    pub(super) fn note(&self, began: Timestamp, followed: Option<Followed>, error: Option<String>) {
+        let mut state = self.state();
+        let worked_at = if error.is_none() { Some(began) } else { state.worked_at };
+        *state = State { followed, error, worked_at };
     }
 
     /// Returns the object, and whether all is well.
     pub(super) fn report(&self, now: Timestamp) -> (String, bool) {
-        let State { followed, error, has_begun } = self.state().clone();
+        let State { followed, error, worked_at } = self.state().clone();
         let of_mark = followed.filter(|known| known.mark > 0);
-        let behind = of_mark.map(|known| now.ms().saturating_sub(known.at.ms()));
-        let is_following = has_begun && error.is_none() && of_mark.is_some();
+        let behind = worked_at.filter(|_| of_mark.is_some());
+        let behind = behind.map(|worked| now.ms().saturating_sub(worked.ms()));
+        let is_following = error.is_none() && behind.is_some();
         let is_well = is_following && behind.is_some_and(|behind| behind <= FRESH_MS);
         let number = |it: Option<u64>| it.map_or(Json::Null, Json::Number);
         let line = followed.map_or(Json::Null, |known| Json::text(known.line.to_string()));
@@ -112,16 +115,19 @@ mod tests {
         assert_eq!(report(&health, 5), (waiting, false));
         let at = Timestamp::from_ms(100_000);
         let known = Followed { line: LineId(0xabc), own: LineId(1), mark: 7, at };
-        health.note(Some(known), None);
+        let began = Timestamp::from_ms(130_000);
+        health.note(began, Some(known), None);
         let of = |behind: u64| {
             let known = r#""line":"0000000000000abc","mark":7,"at_ms":100000"#;
             format!(r#"{{"state":"following",{known},"behind_ms":{behind},"error":null}}"#)
         };
-        assert_eq!(report(&health, 90_000), (of(0), true));
-        assert_eq!(report(&health, 160_000), (of(60_000), true));
-        assert_eq!(report(&health, 160_001), (of(60_001), false));
-        health.note(Some(known), Some("away".to_owned()));
-        let (text, is_well) = report(&health, 100_000);
+        // What is older in the place does not matter: nothing may have happened since.
+        assert_eq!(report(&health, 120_000), (of(0), true));
+        assert_eq!(report(&health, 190_000), (of(60_000), true));
+        assert_eq!(report(&health, 190_001), (of(60_001), false));
+        health.note(Timestamp::from_ms(140_000), Some(known), Some("away".to_owned()));
+        let (text, is_well) = report(&health, 150_000);
+        assert!(text.contains(r#""behind_ms":20000"#), "{text}");
         assert!(text.starts_with(r#"{"state":"waiting","line":"0000000000000abc","mark":7"#));
         assert!(text.ends_with(r#""error":"away"}"#) && !is_well, "{text}");
     }
