@@ -412,7 +412,7 @@ Exit codes:
     ///
     /// Time stands at the moment: no lease, delay, TTL, schedule or membership ends. Whatever would
     /// change something is refused as READONLY. With `pinpriq export` and `pinpriq import` tasks go
-    /// from here to a server that runs. It goes on until SIGINT or SIGTERM.
+    /// from here to a server that runs. It goes on until SIGINT, SIGTERM or SIGHUP.
     #[command(after_help = after(
         "pinpriq look /mnt/backup/pinpriq --until -10m
         pinpriq look s3://backups/pinpriq --until 2026-11-26T14:02:00Z --resp 127.0.0.1:7351

@@ -55,7 +55,7 @@ pub(super) fn follow(arguments: &RestoreArgs) -> Result<Exit, Failure> {
             Ok(Round::Stopped) => return Ok(Exit::Done),
             Ok(Round::Ended { by }) => return Err(ended(&follower, by, data)),
             Ok(Round::Same | Round::New { .. }) => Duration::from_millis(follow.every),
-            Err(error) if passes(&error) => telling.pause,
+            Err(error) if passes(&error, has_state(&follower)) => telling.pause,
             Err(error) => return Err(failure(&error)),
         };
         if stop.comes_within(pause) {
@@ -66,8 +66,7 @@ pub(super) fn follow(arguments: &RestoreArgs) -> Result<Exit, Failure> {
 
 fn turned(follower: &mut Follower<'_>, stop: &Stop) -> Result<Round, ArchiveError> {
     // Later rounds are short.
-    let is_first = follower.followed().is_none_or(|known| known.mark == 0);
-    let progress = is_first.then(|| Progress::before_output("segments are here"));
+    let progress = (!has_state(follower)).then(|| Progress::before_output("segments are here"));
     let mut turn = Turn {
         now: SystemClock::wall(),
         drawn: options().salt_seed,
@@ -81,13 +80,20 @@ fn turned(follower: &mut Follower<'_>, stop: &Stop) -> Result<Round, ArchiveErro
     follower.round(&mut turn)
 }
 
-/// Whether something may pass by itself, in the place or with a newer mark.
-fn passes(error: &ArchiveError) -> bool {
+/// Whether something may pass by itself, in the place or with a newer mark. What was followed may
+/// be back when the place is, so a directory with a state waits for it.
+fn passes(error: &ArchiveError, has_state: bool) -> bool {
     match error {
         ArchiveError::Directory(_) | ArchiveError::Place(PlaceError::Bad { .. }) => false,
         ArchiveError::Damaged { .. } | ArchiveError::Empty { .. } => true,
+        ArchiveError::NoLine { .. } => has_state,
         other => other.kind() == ErrorKind::Failed,
     }
+}
+
+/// Whether the directory has the state of a mark.
+fn has_state(follower: &Follower<'_>) -> bool {
+    follower.followed().is_some_and(|known| known.mark > 0)
 }
 
 /// Says that there is nothing to follow any more.
@@ -155,16 +161,17 @@ impl<'a> Telling<'a> {
         self.health.note(began, follower.followed(), error.clone());
         self.write_status();
         match error {
-            Some(error) => self.note_trouble(round, error),
+            Some(told) => {
+                // What does not pass ends the command, which says why.
+                if round.err().is_some_and(|error| passes(error, has_state(follower))) {
+                    self.note_trouble(told);
+                }
+            }
             None => self.note_success(follower),
         }
     }
 
-    fn note_trouble(&mut self, round: Result<&Round, &ArchiveError>, error: String) {
-        // What does not pass ends the command, which says why.
-        if !round.err().is_some_and(passes) {
-            return;
-        }
+    fn note_trouble(&mut self, error: String) {
         let before = self.trouble.is_some();
         self.pause = if before { (self.pause * 2).min(PAUSE_MAX) } else { PAUSE_MIN };
         if self.trouble.as_ref() != Some(&error) {
@@ -251,13 +258,15 @@ mod tests {
             ArchiveError::Damaged { name: name.clone(), what: why.clone() },
             ArchiveError::Taken { what: why.clone() },
         ];
-        assert!(passing.iter().all(passes));
+        assert!(passing.iter().all(|error| passes(error, false) && passes(error, true)));
         let lasting = [
             away(PlaceError::Bad { what: why.clone() }),
             ArchiveError::Newer { name: name.clone(), what: why.clone() },
             ArchiveError::CannotGoOn { what: why },
-            ArchiveError::NoLine { place: name, line: LineId(1) },
         ];
-        assert!(!lasting.iter().any(passes));
+        assert!(!lasting.iter().any(|error| passes(error, false) || passes(error, true)));
+        // A line that was never there is a mistake, and one that was followed may come back.
+        let no_line = ArchiveError::NoLine { place: name, line: LineId(1) };
+        assert!(!passes(&no_line, false) && passes(&no_line, true));
     }
 }

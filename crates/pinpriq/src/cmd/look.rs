@@ -4,6 +4,7 @@
 //! stands at that moment. What it refuses is the server's business. `segments.rs` copies a data
 //! directory, and the archive brings back what lies in a place.
 
+mod ending;
 mod folder;
 mod segments;
 
@@ -13,12 +14,13 @@ use std::path::Path;
 use pinpriq_archive::{Catalogue, LineId, Order, Why, restore};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_server::clock::SystemClock;
-use pinpriq_server::config::{Config, DoorName, Durability, Listener, Look};
+use pinpriq_server::config::{Config, DoorName, Durability, Limits, Listener, Look};
 use pinpriq_server::{Server, run_and_tell};
 use pinpriq_store::layout::shards_in;
 use pinpriq_store::reshard::ReshardReport;
 use pinpriq_store::restore::Wishes;
 
+use self::ending::Ending;
 use self::folder::{Folder, Watching};
 use super::archive::{failure, opened};
 use super::restore::{too_late, until_of};
@@ -36,6 +38,10 @@ use crate::units::counted;
 /// What the copy differs in: nothing goes on by itself.
 const WISHES: Wishes = Wishes { paused: false, skips_slots: true };
 
+/// The memory for tasks beyond which payloads stay on the disk. A look runs beside the server that
+/// has the same tasks in memory, and whoever looks reads few of them.
+const MEMORY_BYTES: u64 = 256 << 20;
+
 /// What is shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Shown {
@@ -51,17 +57,18 @@ struct Shown {
 /// Shows the moment until a signal comes.
 pub(crate) fn look(arguments: &LookArgs) -> Result<Exit, Failure> {
     let folder = Folder::new()?;
-    let shown = {
-        let _watching = Watching::over(&folder)?;
-        if is_data(&arguments.place) {
-            of_directory(arguments, &folder.data())?
-        } else {
-            of_place(arguments, &folder.data())?
-        }
+    let watching = Watching::over(&folder)?;
+    let shown = if is_data(&arguments.place) {
+        of_directory(arguments, &folder.data())?
+    } else {
+        of_place(arguments, &folder.data())?
     };
+    // Before nobody watches any more, so that no signal is lost.
+    let ending = Ending::begin()?;
+    drop(watching);
     logging::start(Logging { level: LogLevel::Warn, format: LogFormat::Text })?;
-    end_with_a_bug();
-    let served = serve(&shown, arguments, &folder);
+    end_with_a_bug("the look ends, and its copy is removed", folder.remover());
+    let served = serve(&shown, arguments, &folder, &ending);
     logging::finish();
     served.map(|()| Exit::Done)
 }
@@ -123,7 +130,12 @@ impl Shown {
 }
 
 /// Runs the server, and prints where it answers.
-fn serve(shown: &Shown, arguments: &LookArgs, folder: &Folder) -> Result<(), Failure> {
+fn serve(
+    shown: &Shown,
+    arguments: &LookArgs,
+    folder: &Folder,
+    ending: &Ending,
+) -> Result<(), Failure> {
     let doors = [(DoorName::Resp, arguments.resp), (DoorName::Http, arguments.http)];
     let config = Config {
         data: folder.data(),
@@ -131,10 +143,12 @@ fn serve(shown: &Shown, arguments: &LookArgs, folder: &Folder) -> Result<(), Fai
         shards: shown.shards,
         listeners: doors.map(|(door, address)| Listener { door, address }).to_vec(),
         look: Some(Look { at: shown.at, shown: moments::shown(shown.at) }),
+        limits: Limits { memory_limit: Some(MEMORY_BYTES), ..Limits::default() },
         ..Config::default()
     };
     let mut printed = Ok(());
     let served = run_and_tell(config, |server| {
+        ending.pass_on();
         printed = print_text(in_words(shown, &addresses(server)).as_bytes());
     });
     served.map_err(|error| Failure::new(error.exit_code(), error.to_string()))?;

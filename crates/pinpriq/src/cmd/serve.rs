@@ -18,17 +18,14 @@ use crate::config::cluster::ClusterPlan;
 use crate::exit::{Exit, Failure};
 use crate::{config, environment, logging, machine};
 
-/// Makes a failed assertion on any thread end the process. Memory may be wrong then, and a restart
-/// reads the right state from the journal.
-pub(super) fn end_with_a_bug() {
-    std::panic::set_hook(Box::new(|panic| {
+/// Makes a failed assertion on any thread end the process, since memory may be wrong then. Logs
+/// what follows from it, and does this last.
+pub(super) fn end_with_a_bug(follows: &'static str, last: impl Fn() + Send + Sync + 'static) {
+    std::panic::set_hook(Box::new(move |panic| {
         let backtrace = Backtrace::capture();
-        tracing::error!(
-            %panic,
-            %backtrace,
-            "a bug in pinpriq: the server ends, a restart goes on from the journal"
-        );
+        tracing::error!(%panic, %backtrace, "a bug in pinpriq: {follows}");
         logging::finish();
+        last();
         std::process::abort();
     }));
 }
@@ -51,7 +48,8 @@ pub(crate) fn serve(arguments: ServeArgs) -> Result<Exit, Failure> {
         refuse_data_around(&plan.config.data, &archive.place)?;
     }
     logging::start(plan.logging)?;
-    end_with_a_bug();
+    // A restart reads the right state.
+    end_with_a_bug("the server ends, a restart goes on from the journal", || {});
     let open_files = machine::raise_open_files();
     for warning in warnings(&plan.config, open_files) {
         tracing::warn!("{warning}");

@@ -1,5 +1,5 @@
 //! The directory of a look: made for it alone, below that for temporary files, and removed at its
-//! end, also if that comes by a signal.
+//! end, also if that comes by a signal while there is no server yet.
 
 use std::fs::{DirBuilder, remove_dir_all};
 use std::hash::{BuildHasher as _, RandomState};
@@ -38,6 +38,12 @@ impl Folder {
         Ok(Self { path })
     }
 
+    /// What removes it where this is not dropped, since the process aborts.
+    pub(super) fn remover(&self) -> Box<dyn Fn() + Send + Sync> {
+        let path = self.path.clone();
+        Box::new(move || remove_or_tell(&path))
+    }
+
     /// Where the data directory is to be, which is not there yet.
     pub(super) fn data(&self) -> PathBuf {
         self.path.join("data")
@@ -46,10 +52,14 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        if let Err(error) = remove(&self.path) {
-            let path = self.path.display();
-            tell(format_args!("{path} cannot be removed ({error}): remove it by hand"));
-        }
+        remove_or_tell(&self.path);
+    }
+}
+
+fn remove_or_tell(path: &Path) {
+    if let Err(error) = remove(path) {
+        let path = path.display();
+        tell(format_args!("{path} cannot be removed ({error}): remove it by hand"));
     }
 }
 
@@ -116,5 +126,15 @@ mod tests {
         drop(folder);
         assert!(!path.exists());
         assert!(remove(&path).is_ok(), "it is gone already");
+    }
+
+    #[test]
+    fn it_can_be_removed_by_a_process_that_aborts() {
+        let folder = Folder::new().unwrap();
+        let remover = folder.remover();
+        let made = Command::new("mkdir").arg(folder.data()).status();
+        assert!(made.unwrap().success());
+        remover();
+        assert!(!folder.path.exists());
     }
 }

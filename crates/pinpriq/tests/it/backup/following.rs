@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value as Json;
 
@@ -146,6 +148,29 @@ fn a_standby_waits_for_a_place() {
     standby.logged("pinpriq: following line ");
     assert_eq!(standby.signal("-TERM"), Some(0));
     server.stop();
+}
+
+#[test]
+fn a_standby_waits_for_what_it_followed_to_be_back() {
+    let room = Room::new();
+    let mut server = room.serve("data");
+    server.put("jobs", "x");
+    room.back_up(&mut server);
+    server.stop();
+    let standby = follow(&room, "standby");
+    assert_eq!(standby.signal("-TERM"), Some(0));
+    let [marks, elsewhere] = ["place/marks", "elsewhere"].map(|name| room.path(name));
+    let moved = |from: &Path, to: &Path| {
+        assert!(Command::new("mv").args([from, to]).status().unwrap().success());
+    };
+    moved(&marks, &elsewhere);
+    let [place, data] = ["place", "standby"].map(|name| room.text(name));
+    let arguments = ["restore", &place, "--data", &data, "--follow", "--every", "100ms"];
+    let standby = Serving::of_command(pinpriq(&arguments));
+    standby.logged("there is no backup in ");
+    moved(&elsewhere, &marks);
+    standby.logged("pinpriq: following line ");
+    assert_eq!(standby.signal("-TERM"), Some(0));
 }
 
 #[test]

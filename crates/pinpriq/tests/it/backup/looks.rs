@@ -54,11 +54,16 @@ impl Look {
         tasks.map(|task| task["payload"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Ends it by a signal, and checks that it leaves nothing.
-    pub(super) fn end(mut self) {
+    /// Ends it, and checks that it leaves nothing.
+    pub(super) fn end(self) {
+        self.end_by("-INT");
+    }
+
+    /// Does the same by a signal.
+    fn end_by(mut self, signal: &str) {
         assert_eq!(files::names(&self.folder).len(), 1, "its directory is there");
         let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
         assert_eq!(self.child.wait().unwrap().code(), Some(0));
         assert_eq!(files::names(&self.folder), [""; 0]);
     }
@@ -144,4 +149,17 @@ fn a_data_directory_that_nobody_uses_is_shown_as_far_back_as_it_reaches() {
     refused(&run(&["look", &data, "--resp", "0.0.0.0:0"]), 2, "other machines reach");
     refused(&run(&["look", &room.text("nothing")]), 4, "there is no backup");
     assert!(files::everything(&room.path("data")) == files, "the directory was changed");
+}
+
+#[test]
+fn a_terminal_that_closes_ends_it_too() {
+    let room = Room::new();
+    let mut server = room.serve("data");
+    server.put("jobs", "x");
+    server.serving.kill();
+    for signal in ["-HUP", "-TERM"] {
+        let look = Look::begin(&room, "data", &[]);
+        assert_eq!(look.payloads(), ["x"]);
+        look.end_by(signal);
+    }
 }
