@@ -252,7 +252,7 @@ impl Archiver {
             at: sent.mark.at(),
             objects: sent.objects,
             bytes_read: sent.bytes_read,
-            bytes_sent: sent.bytes_sent,
+            bytes_sent: sent.bytes_written,
         });
         self.stream = Some(stream);
         Ok(Offered::Sending)

@@ -59,7 +59,7 @@ pub(crate) struct Sent {
     /// How many bytes of segments were read for them.
     pub(crate) bytes_read: u64,
     /// How many bytes the objects have.
-    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_written: u64,
     segments_there: u64,
 }
 
@@ -76,7 +76,7 @@ pub fn back_up(
     let ground = Ground::look(source, place, None)?;
     let sent = send(source, place, &ground, progress)?;
     write_mark(place, &sent.mark)?;
-    let Sent { mark, objects, bytes_read, bytes_sent, segments_there } = sent;
+    let Sent { mark, objects, bytes_read, bytes_written, segments_there } = sent;
     Ok(Backup {
         mark: mark.number,
         line: mark.line,
@@ -85,7 +85,7 @@ pub fn back_up(
         shards: mark.shards.len(),
         objects,
         bytes_read,
-        bytes_sent,
+        bytes_sent: bytes_written,
         segments: mark.segments(),
         segments_there,
     })
@@ -124,7 +124,7 @@ pub(crate) fn send(
         mark: mark_of(ground, shards, since, latest),
         objects: sent.objects,
         bytes_read: sent.bytes_read,
-        bytes_sent: sent.bytes_written,
+        bytes_written: sent.bytes_written,
         segments_there: priors.iter().map(|prior| prior.there.len() as u64).sum(),
     })
 }

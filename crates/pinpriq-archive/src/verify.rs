@@ -263,9 +263,9 @@ impl Check<'_> {
             if bad.is_none() {
                 let more = bytes.get(at..end).unwrap_or_default();
                 match walk_on(walker.take(), wanted, &name, more) {
-                    Ok(walked) => {
-                        self.parts.insert((key, part.bytes), walked.walk());
-                        (walker, at) = (Some(walked), end);
+                    Ok(next) => {
+                        self.parts.insert((key, part.bytes), next.walk());
+                        (walker, at) = (Some(next), end);
                     }
                     Err(error) => bad = Some(error),
                 }
@@ -385,14 +385,13 @@ fn walk_on(
     more: &[u8],
 ) -> Result<Walker, ArchiveError> {
     let unfit = |error: StoreError| ArchiveError::of_segment(name, error);
-    let (mut walker, commits) = match walker {
-        Some(walker) => (walker, more),
-        None => {
-            let (header, commits) = more.split_at(more.len().min(HEADER_BYTES));
-            let begun = Walker::begin(name, header).map_err(unfit)?;
-            wanted.check_header(name, &begun.walk().header)?;
-            (begun, commits)
-        }
+    let (mut walker, commits) = if let Some(walker) = walker {
+        (walker, more)
+    } else {
+        let (header, commits) = more.split_at(more.len().min(HEADER_BYTES));
+        let begun = Walker::begin(name, header).map_err(unfit)?;
+        wanted.check_header(name, &begun.walk().header)?;
+        (begun, commits)
     };
     walker.push(name, commits, &mut |_| {}).map_err(unfit)?;
     if walker.walk().last.is_none() {

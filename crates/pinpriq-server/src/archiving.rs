@@ -144,7 +144,7 @@ fn archive(
     let directories: Arc<[PathBuf]> = copied.iter().map(|it| it.directory.clone()).collect();
     let taps: Vec<Arc<Tap>> = copied.into_iter().map(|it| it.tap).collect();
     let backlog_max = to.backlog_bytes.unwrap_or_else(|| {
-        let first = directories.first().map_or(Path::new("."), PathBuf::as_path);
+        let first = directories.first().map_or_else(|| Path::new("."), PathBuf::as_path);
         disk_bytes(first) / BACKLOG_ONE_IN
     });
     let passed = stopwatch();

@@ -25,7 +25,7 @@ struct Scrubbing<'a> {
     source: &'a mut dyn Source,
     place: &'a dyn Place,
     mark: &'a Mark,
-    pace: &'a mut dyn FnMut(),
+    pause: &'a mut dyn FnMut(),
     faults: BTreeMap<String, Fault>,
     /// The objects that are not there, and what they hold.
     missing: Vec<(String, Held)>,
@@ -78,7 +78,7 @@ struct Check {
 
 /// Reads the segments of a cut, and what a mark of the same server says is in the place of them.
 /// Returns what is damaged or missing on either side, by names. A segment of the server has the
-/// name of its shard and its number, and no mark. `pace` is called after each piece of at most
+/// name of its shard and its number, and no mark. `pause` is called after each piece of at most
 /// 8 MiB. Holds one piece of either side in memory, and one object.
 ///
 /// The segments of each shard are read in the order of their numbers. One that only one side has by
@@ -87,11 +87,11 @@ pub fn scrub(
     source: &mut dyn Source,
     place: &dyn Place,
     mark: &Mark,
-    pace: &mut dyn FnMut(),
+    pause: &mut dyn FnMut(),
 ) -> Result<Vec<Fault>, ArchiveError> {
     let cut = source.cut().clone();
     let (faults, missing) = (BTreeMap::new(), Vec::new());
-    let mut scrubbing = Scrubbing { source, place, mark, pace, faults, missing };
+    let mut scrubbing = Scrubbing { source, place, mark, pause, faults, missing };
     for (shard, known) in mark.shards.iter().enumerate() {
         let mut all: BTreeMap<SegmentId, Sides<'_>> = BTreeMap::new();
         for segment in known.whole_segments() {
@@ -208,7 +208,7 @@ impl Scrubbing<'_> {
                 there.is_same &= self.read_here(here, raw.len() as u64)? == raw;
             }
             there.check.push(&there.name, &raw);
-            (self.pace)();
+            (self.pause)();
         }
         Ok(())
     }
@@ -226,7 +226,7 @@ impl Scrubbing<'_> {
     fn read_rest(&mut self, mut here: Local) -> Result<bool, ArchiveError> {
         while here.at < here.bytes {
             self.read_here(&mut here, PIECE_BYTES as u64)?;
-            (self.pace)();
+            (self.pause)();
         }
         let name = here.name();
         let Err(error) = here.check.conclude(&name) else { return Ok(true) };

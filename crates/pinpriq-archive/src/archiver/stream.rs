@@ -237,16 +237,16 @@ impl<'a> Sending<'a> {
             None => (self.begun(shard, segment)?, 0),
         };
         let at = index(from);
-        let mut walked = match walker.take().filter(|it| before.is_some() && it.walk().end == at) {
-            Some(walked) => walked,
+        let mut checked = match walker.take().filter(|it| before.is_some() && it.walk().end == at) {
+            Some(checked) => checked,
             None => self.walk_again(shard, segment, from, part.head)?,
         };
         let more = self.read(shard, segment, from)?;
         let begun = if from == 0 { HEADER_BYTES } else { 0 };
         let commits = more.get(begun..).unwrap_or_default();
-        let pushed = walked.push("the segment", commits, &mut |_| {});
+        let pushed = checked.push("the segment", commits, &mut |_| {});
         pushed.map_err(|error| unfit(shard, segment.number, &error))?;
-        let walk = walked.walk();
+        let walk = checked.walk();
         if walk.last.is_none() || walk.end as u64 != segment.bytes {
             return Err(unlike(shard, segment));
         }
@@ -259,7 +259,7 @@ impl<'a> Sending<'a> {
         self.gathered.push(shard);
         part.bytes = segment.bytes;
         shards[shard].parts.push(part);
-        *walker = Some(walked);
+        *walker = Some(checked);
         Ok(())
     }
 

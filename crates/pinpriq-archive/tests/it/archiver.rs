@@ -18,15 +18,18 @@ use crate::restores::{expect_state, restore_to};
 use crate::server::{Cut, Server, ends};
 
 /// No thread takes longer for what it does in these tests.
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_mins(1);
 
 /// More than a server goes on after without looking.
 pub(crate) const LONG_MS: u64 = 700_000;
 
+/// What happens before an object of this name is created.
+type Hook = Box<dyn Fn(&MemoryPlace, &str) + Send + Sync>;
+
 /// A place in which something happens before an object is created.
 struct Hooked {
     place: Arc<MemoryPlace>,
-    before: Box<dyn Fn(&MemoryPlace, &str) + Send + Sync>,
+    before: Hook,
 }
 
 impl Place for Hooked {

@@ -59,6 +59,7 @@ pub(super) struct Server {
 }
 
 /// An archive that is being written.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Running {
     place: Arc<dyn Place>,
     every: Duration,

@@ -27,7 +27,7 @@ const BEGUN: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 const SEGMENT_BYTES: u32 = 24 << 10;
 
 /// How long anything may take that does not wait for the test.
-const GUARD: Duration = Duration::from_secs(60);
+const GUARD: Duration = Duration::from_mins(1);
 
 /// How many turns a test takes until nothing is to be done for a while.
 const TURNS_MAX: usize = 500;

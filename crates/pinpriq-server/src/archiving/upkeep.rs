@@ -148,11 +148,11 @@ impl Upkeep {
             });
             let mut reading = Reading::new(info, directories, go_on);
             let mut worked_since = passed();
-            let mut pace = || {
+            let mut pause = || {
                 rest(&ends, passed().saturating_sub(worked_since).saturating_mul(RESTS));
                 worked_since = passed();
             };
-            scrub(&mut reading, &*place, &newest, &mut pace)
+            scrub(&mut reading, &*place, &newest, &mut pause)
         };
         self.scrubbing = begin("archive-scrub", work);
     }

@@ -110,9 +110,9 @@ fn only_what_lies_in_a_row_before_the_log_stays() {
 
 /// Starts and keeps everything. It may fail.
 fn try_keeping(disk: &FaultyDisk, seed: u64) -> Result<(Caller<Journal>, Keep), StoreError> {
-    let seen: Arc<dyn Disk> = Arc::new(disk.clone());
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let tap = Arc::new(Tap::new(|| ()));
-    let journal = Journal::open(seen, options(seed), Runner::Inline)?.tapped_by(Arc::clone(&tap));
+    let journal = Journal::open(shared, options(seed), Runner::Inline)?.tapped_by(Arc::clone(&tap));
     let keep = tap.keep_all();
     Ok((Caller::start(Box::new(journal))?, keep))
 }
