@@ -1,4 +1,4 @@
-"""Holds archives against what servers had: `archive_check.py PROGRAM WORK`. WORK is empty.
+"""Holds archives against what servers had: `archive_check.py PROGRAM WORK MOMENTS`. WORK is empty.
 
 Three servers at a time, of one and of two shards, are backed up under load: into moto's S3 behind a
 proxy that makes trouble, and into a directory. Moments are restored into new directories, on which

@@ -16,7 +16,7 @@ import time
 
 from archive_store import TROUBLES, Failure, ending, expect
 from archive_trial import (
-    PATIENCE, SLACK_MS, Lost, Server, Trial, await_that, go_on, moment, now_ms,
+    MOMENTS, PATIENCE, SLACK_MS, Lost, Server, Trial, await_that, go_on, moment, now_ms,
 )
 
 EVERY = "200ms"
@@ -507,7 +507,7 @@ class Archiving(Trial):
         number = self.dice.choice(sorted(marks)[1:])
         moments = [self.mark(number, marks[number])["at_ms"], *self.moments]
         moments += [self.dice.choice(self.killed) - self.dice.randrange(100)]
-        moments += [self.dice.randrange(first, last) for _ in range(2)]
+        moments += [self.dice.randrange(first, last) for _ in range(MOMENTS)]
         if self.proxy:
             self.proxy.share = 0.1
         for at in moments:

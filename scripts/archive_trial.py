@@ -19,6 +19,9 @@ from archive_store import Failure, ending, expect
 
 PROGRAM, WORK = sys.argv[1], pathlib.Path(sys.argv[2])
 
+# How many moments of a server that archives are chosen by chance, and restored.
+MOMENTS = int(sys.argv[3])
+
 # How long anything may take before it counts as missing, in seconds.
 PATIENCE = 60
 # A commit may be a little later than what it commits, in milliseconds.
