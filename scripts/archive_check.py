@@ -4,7 +4,8 @@ Three servers at a time, of one and of two shards, are backed up under load: int
 proxy that makes trouble, and into a directory. Moments are restored into new directories, on which
 servers are started, and each must have what the first one had at that moment. Races, kills and
 damage are brought about. Called by scripts/archive-check. Meanwhile three others archive by
-themselves: see archive_serving.py.
+themselves: see archive_serving.py. And the drills of the documentation are played: see
+archive_drills.py.
 
 Numbers go one after the other into a queue, then into a second one, which is in another shard if
 there are two, then into a third one, of which the oldest are popped. So a cut has numbers without a
@@ -23,6 +24,7 @@ import threading
 import time
 import traceback
 
+from archive_drills import Drills
 from archive_serving import Archiving
 from archive_store import (
     BUCKET, KEY, SECRET, TROUBLES, Bucket, Failure, Folder, Proxy, begin_store, ending, expect,
@@ -472,10 +474,10 @@ def main():
         signal.signal(number, lambda *_: ending.set())
     port, client = begin_store()
     # The first two are of backups, and their listings have many pages.
-    proxies = [Proxy(port, seed, page) for seed, page in ((1, 7), (2, 7), (3, 50), (4, 50))]
+    proxies = [Proxy(port, seed, page) for seed, page in ((1, 7), (2, 7), (3, 50), (4, 50), (5, 50))]
     buckets = [
         Bucket(client, prefix, proxy)
-        for prefix, proxy in zip(("one/deep", "two", "serving/one", "serving/two"), proxies)
+        for prefix, proxy in zip(("one/deep", "two", "serving/one", "serving/two", "drills"), proxies)
     ]
     trials = [
         Backups("S3 with one shard", 1, buckets[0], proxies[0]),
@@ -484,6 +486,7 @@ def main():
         Archiving("archiving in S3 with one shard", 1, buckets[2], proxies[2]),
         Archiving("archiving in S3 with two shards", 2, buckets[3], proxies[3]),
         Archiving("archiving in a directory", 2, Folder(WORK / "mounted" / "place"), None),
+        Drills("drills", 2, buckets[4], proxies[4]),
     ]
     (WORK / "mounted").mkdir()
     failed = False
