@@ -86,7 +86,9 @@ pub enum ArchiveError {
         what: String,
     },
     /// A server writes its archive here by itself.
-    #[error("the server archives in {place} by itself, so there is nothing to back up there")]
+    #[error(
+        "a server archives in {place} by itself, so there is nothing to back up there; if it does so no longer, as `pinpriq status` tells, give another place"
+    )]
     ArchivesItself {
         /// How users name the place.
         place: String,
@@ -104,6 +106,12 @@ pub enum ArchiveError {
     )]
     TakenByAnother {
         /// What was found.
+        what: String,
+    },
+    /// The place has less than was followed: it was emptied, is an older copy, or is another one.
+    #[error("{what}")]
+    LacksFollowed {
+        /// What it lacks, and what to do.
         what: String,
     },
     /// What is in the place is not what was expected, for which there is a harmless reason.
@@ -145,6 +153,7 @@ impl ArchiveError {
             Self::Source(_)
             | Self::Taken { .. }
             | Self::LookAgain { .. }
+            | Self::LacksFollowed { .. }
             | Self::Packing { .. } => ErrorKind::Failed,
             Self::Damaged { .. }
             | Self::LeftOver { .. }

@@ -141,6 +141,8 @@ fn archive(
     step_aside();
     let Shards { copied, keeps, start, stop } = *shards;
     archived.begin(start);
+    let every_ms = u64::try_from(to.every.as_millis()).unwrap_or(u64::MAX);
+    tracing::info!(place = place.name(), every_ms, "archiving");
     let directories: Arc<[PathBuf]> = copied.iter().map(|it| it.directory.clone()).collect();
     let taps: Vec<Arc<Tap>> = copied.into_iter().map(|it| it.tap).collect();
     let backlog_max = to.backlog_bytes.unwrap_or_else(|| {

@@ -351,6 +351,7 @@ impl Carrier {
             return Err(None);
         }
         let mark = &draft.drafted.mark;
+        self.expect_before(mark).map_err(|error| Some(Failed::Of(error)))?;
         let created = self.place.create(&names::mark(mark.number), &mark.encode());
         if !created.map_err(|error| Some(Failed::Of(error.into())))? {
             return Err(Some(Failed::Taken(mark.number)));
@@ -367,6 +368,17 @@ impl Carrier {
             state.chores.readers = state.chores.readers.saturating_sub(1);
         });
         Ok(())
+    }
+
+    /// Refuses to go on in a place that was emptied, or is another one than before: the mark before
+    /// is gone, and with it perhaps what this one names.
+    fn expect_before(&self, mark: &Mark) -> Result<(), ArchiveError> {
+        let before = names::mark(mark.number.saturating_sub(1));
+        if self.place.get(&before)?.is_some() {
+            return Ok(());
+        }
+        let what = format!("{before} is gone from {}", self.place.name());
+        Err(ArchiveError::LookAgain { what })
     }
 
     /// Removes marks that later ones stand for. What cannot be removed is tried again later, unless

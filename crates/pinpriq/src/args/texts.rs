@@ -32,7 +32,7 @@ Exit codes:
   1  failed while running; for serve: also an address that is in use or not there yet
   2  wrong usage or configuration
   3  the data directory is locked, damaged, of a newer format or not writable
-  3  backup, archive, restore, look: the place cannot be used, or something is damaged
+  3  backup, archive, restore, look: something is damaged, of a newer format, or in use
   3  cluster: a shard is not served, something is wrong, or it is not there
   3  serve with --cluster: the engine has lost data, or is another one
   4  there was nothing: no task to take, to pop, to print; no backup to restore

@@ -17,7 +17,7 @@ use std::time::Duration;
 use pinpriq_archive::{ArchiveError, ErrorKind, Follower, LineId, PlaceError, Round, Turn};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_server::clock::SystemClock;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
@@ -52,14 +52,16 @@ pub(super) fn follow(arguments: &RestoreArgs) -> Result<Exit, Failure> {
         let round = turned(&mut follower, &stop);
         telling.note(began, &follower, round.as_ref());
         let pause = match round {
-            Ok(Round::Stopped) => return Ok(Exit::Done),
-            Ok(Round::Ended { by }) => return Err(ended(&follower, by, data)),
+            Ok(Round::Stopped) => return telling.stopped(),
+            Ok(Round::Ended { by }) => {
+                return Err(telling.given_up(ended(&follower, by, data)));
+            }
             Ok(Round::Same | Round::New { .. }) => Duration::from_millis(follow.every),
             Err(error) if passes(&error, has_state(&follower)) => telling.pause,
-            Err(error) => return Err(failure(&error)),
+            Err(error) => return Err(telling.given_up(failure(&error))),
         };
         if stop.comes_within(pause) {
-            return Ok(Exit::Done);
+            return telling.stopped();
         }
     }
 }
@@ -190,6 +192,20 @@ impl<'a> Telling<'a> {
         self.follows = true;
     }
 
+    /// Says last that it does not follow any more, since it was asked to end.
+    fn stopped(&mut self) -> Result<Exit, Failure> {
+        self.health.end(None);
+        self.write_status();
+        Ok(Exit::Done)
+    }
+
+    /// Says last that it does not follow any more, and why.
+    fn given_up(&mut self, failure: Failure) -> Failure {
+        self.health.end(Some(failure.to_string()));
+        self.write_status();
+        failure
+    }
+
     fn write_status(&mut self) {
         let Some(status) = &self.status else { return };
         let (report, _) = self.health.report(SystemClock::wall());
@@ -214,7 +230,7 @@ impl Stop {
     /// the directory then has the state of before.
     fn on_signals() -> Result<Self, Failure> {
         let fail = |error| Failure::on_the_way(format!("signals cannot be handled: {error}"));
-        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(fail)?;
+        let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(fail)?;
         let asked = Arc::<AtomicBool>::default();
         let (tell, told) = sync_channel(1);
         let flag = Arc::clone(&asked);

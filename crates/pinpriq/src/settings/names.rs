@@ -51,10 +51,13 @@ impl FromStr for PlaceName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text.is_empty() {
-            return Err("it must be a directory, or a bucket such as s3://bucket/prefix".to_owned());
+        match text {
+            "" => Err("it must be a directory, or a bucket such as s3://bucket/prefix".to_owned()),
+            "off" => {
+                Err("leave it out to archive nothing; a directory `off` is `./off`".to_owned())
+            }
+            name => Ok(Self(name.to_owned())),
         }
-        Ok(Self(text.to_owned()))
     }
 }
 

@@ -27,6 +27,8 @@ struct State {
     error: Option<String>,
     /// When a round has worked last: everything that was in the place by then is here.
     worked_at: Option<Timestamp>,
+    /// Whether the command has ended.
+    has_ended: bool,
 }
 
 /// The file that says it.
@@ -43,26 +45,38 @@ impl Health {
     pub(super) fn note(&self, began: Timestamp, followed: Option<Followed>, error: Option<String>) {
         let mut state = self.state();
         let worked_at = if error.is_none() { Some(began) } else { state.worked_at };
-        *state = State { followed, error, worked_at };
+        *state = State { followed, error, worked_at, has_ended: false };
+    }
+
+    /// Notes that the command ends, and why if nobody asked for that.
+    pub(super) fn end(&self, error: Option<String>) {
+        let mut state = self.state();
+        (state.error, state.has_ended) = (error, true);
     }
 
     /// Returns the object, and whether all is well.
     pub(super) fn report(&self, now: Timestamp) -> (String, bool) {
-        let State { followed, error, worked_at } = self.state().clone();
+        let State { followed, error, worked_at, has_ended } = self.state().clone();
         let of_mark = followed.filter(|known| known.mark > 0);
         let behind = worked_at.filter(|_| of_mark.is_some());
         let behind = behind.map(|worked| now.ms().saturating_sub(worked.ms()));
-        let is_following = error.is_none() && behind.is_some();
+        let is_following = error.is_none() && behind.is_some() && !has_ended;
         let is_well = is_following && behind.is_some_and(|behind| behind <= FRESH_MS);
+        let state = match (has_ended, is_following) {
+            (true, _) => "stopped",
+            (false, true) => "following",
+            (false, false) => "waiting",
+        };
         let number = |it: Option<u64>| it.map_or(Json::Null, Json::Number);
         let line = followed.map_or(Json::Null, |known| Json::text(known.line.to_string()));
         let object = Json::Object(vec![
-            ("state", Json::text(if is_following { "following" } else { "waiting" })),
+            ("state", Json::text(state)),
             ("line", line),
             ("mark", number(of_mark.map(|known| known.mark))),
             ("at_ms", number(of_mark.map(|known| known.at.ms()))),
             ("behind_ms", number(behind)),
             ("error", error.map_or(Json::Null, Json::Text)),
+            ("written_at_ms", Json::Number(now.ms())),
         ]);
         (format!("{object}\n"), is_well)
     }
@@ -110,25 +124,29 @@ mod tests {
     #[test]
     fn the_object_says_how_far_it_is() {
         let health = Health::default();
-        let nothing = r#""line":null,"mark":null,"at_ms":null,"behind_ms":null,"error":null}"#;
-        let waiting = format!(r#"{{"state":"waiting",{nothing}"#);
+        let nothing = r#""line":null,"mark":null,"at_ms":null,"behind_ms":null,"error":null"#;
+        let waiting = format!(r#"{{"state":"waiting",{nothing},"written_at_ms":5}}"#);
         assert_eq!(report(&health, 5), (waiting, false));
         let at = Timestamp::from_ms(100_000);
         let known = Followed { line: LineId(0xabc), own: LineId(1), mark: 7, at };
         let began = Timestamp::from_ms(130_000);
         health.note(began, Some(known), None);
-        let of = |behind: u64| {
+        let of = |behind: u64, now: u64| {
             let known = r#""line":"0000000000000abc","mark":7,"at_ms":100000"#;
-            format!(r#"{{"state":"following",{known},"behind_ms":{behind},"error":null}}"#)
+            let rest = format!(r#""behind_ms":{behind},"error":null,"written_at_ms":{now}}}"#);
+            format!(r#"{{"state":"following",{known},{rest}"#)
         };
         // What is older in the place does not matter: nothing may have happened since.
-        assert_eq!(report(&health, 120_000), (of(0), true));
-        assert_eq!(report(&health, 190_000), (of(60_000), true));
-        assert_eq!(report(&health, 190_001), (of(60_001), false));
+        assert_eq!(report(&health, 120_000), (of(0, 120_000), true));
+        assert_eq!(report(&health, 190_000), (of(60_000, 190_000), true));
+        assert_eq!(report(&health, 190_001), (of(60_001, 190_001), false));
         health.note(Timestamp::from_ms(140_000), Some(known), Some("away".to_owned()));
         let (text, is_well) = report(&health, 150_000);
         assert!(text.contains(r#""behind_ms":20000"#), "{text}");
         assert!(text.starts_with(r#"{"state":"waiting","line":"0000000000000abc","mark":7"#));
-        assert!(text.ends_with(r#""error":"away"}"#) && !is_well, "{text}");
+        assert!(text.contains(r#""error":"away","#) && !is_well, "{text}");
+        health.end(None);
+        let (text, is_well) = report(&health, 150_000);
+        assert!(text.starts_with(r#"{"state":"stopped","#) && !is_well, "{text}");
     }
 }

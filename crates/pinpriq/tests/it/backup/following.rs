@@ -82,7 +82,8 @@ fn a_standby_follows_and_a_server_goes_on_from_it() {
     let data = room.text("standby");
     let output = run(&["serve", "--data", &data, "--shards", "2", "--pinpriq", "127.0.0.1:0"]);
     assert_eq!(output.code, 3, "{output:?}");
-    let sentence = "follows an archive: start a server on it to go on from there";
+    let sentence =
+        "follows an archive: go on following with `pinpriq restore --follow`, or start a server";
     let new = room.text("new");
     let others: [&[&str]; 3] =
         [&["check", &data], &["salvage", &data, &new], &["reshard", &data, &new, "--shards", "3"]];
