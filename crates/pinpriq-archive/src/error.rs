@@ -87,7 +87,8 @@ pub enum ArchiveError {
     },
     /// A server writes its archive here by itself.
     #[error(
-        "a server archives in {place} by itself, so there is nothing to back up there; if it does so no longer, as `pinpriq status` tells, give another place"
+        "a server archives in {place} by itself, so there is nothing to back up there; if it does \
+         so no longer, as `pinpriq status` tells, give another place"
     )]
     ArchivesItself {
         /// How users name the place.

@@ -486,7 +486,8 @@ pub enum StoreError {
     Unfinished,
     /// A data directory follows an archive, and nobody has begun to serve it.
     #[error(
-        "the directory follows an archive: go on following with `pinpriq restore --follow`, or start a server on it, after which it never follows again"
+        "the directory follows an archive: go on following with `pinpriq restore --follow`, or \
+         start a server on it, after which it never follows again"
     )]
     Following,
     /// The files of a data directory do not belong together.

@@ -114,8 +114,8 @@ fn refuse_less(place: &dyn Place, known: u64, newest: Option<u64>) -> Result<(),
         return Ok(());
     }
     let what = format!(
-        "mark {known} was followed, and the newest in {} is {newest}: this is another place, an older \
-         copy, or it was emptied. If it is the right one, follow it into an empty directory",
+        "mark {known} was followed, and the newest in {} is {newest}: this is another place, an \
+         older copy, or it was emptied. If it is the right one, follow it into an empty directory",
         place.name()
     );
     Err(ArchiveError::LacksFollowed { what })

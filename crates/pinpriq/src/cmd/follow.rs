@@ -52,7 +52,7 @@ pub(super) fn follow(arguments: &RestoreArgs) -> Result<Exit, Failure> {
         let round = turned(&mut follower, &stop);
         telling.note(began, &follower, round.as_ref());
         let pause = match round {
-            Ok(Round::Stopped) => return telling.stopped(),
+            Ok(Round::Stopped) => return Ok(telling.stopped()),
             Ok(Round::Ended { by }) => {
                 return Err(telling.given_up(ended(&follower, by, data)));
             }
@@ -61,7 +61,7 @@ pub(super) fn follow(arguments: &RestoreArgs) -> Result<Exit, Failure> {
             Err(error) => return Err(telling.given_up(failure(&error))),
         };
         if stop.comes_within(pause) {
-            return telling.stopped();
+            return Ok(telling.stopped());
         }
     }
 }
@@ -193,10 +193,10 @@ impl<'a> Telling<'a> {
     }
 
     /// Says last that it does not follow any more, since it was asked to end.
-    fn stopped(&mut self) -> Result<Exit, Failure> {
+    fn stopped(&mut self) -> Exit {
         self.health.end(None);
         self.write_status();
-        Ok(Exit::Done)
+        Exit::Done
     }
 
     /// Says last that it does not follow any more, and why.
