@@ -6,12 +6,13 @@
 
 use pinpriq_proto::time::Timestamp;
 use pinpriq_store::journal::raw::HEADER_BYTES;
+use pinpriq_store::sealed::hex;
 use pinpriq_store::shards::SHARDS_MAX;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ArchiveError;
 use crate::names::{LineId, MARK_MAX, SegmentId, parts};
-use crate::sealed::{FORMAT, hex, seal, unseal};
+use crate::sealed::{FORMAT, seal, unseal};
 
 /// The most bytes of a segment: one commit of the greatest size, and its headers.
 pub(crate) const SEGMENT_BYTES_MAX: u64 = (1 << 30) + (1 << 20);

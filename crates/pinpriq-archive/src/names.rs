@@ -6,6 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use pinpriq_store::layout::shard_name;
+use pinpriq_store::sealed::parse_hex;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Below this are the marks.
@@ -40,9 +41,9 @@ impl FromStr for LineId {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let is_hex = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let number = u64::from_str_radix(text, 16).ok().filter(|_| is_hex);
-        number.map(Self).ok_or_else(|| "a line is named by 16 hexadecimal digits".to_owned())
+        parse_hex(text)
+            .map(Self)
+            .ok_or_else(|| "a line is named by 16 hexadecimal digits".to_owned())
     }
 }
 

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use pinpriq_store::StoreError;
+use pinpriq_store::disk;
 use pinpriq_store::journal::raw::{HEADER_BYTES, RawHeader, RawWalk, Walker};
 
 use crate::catalogue::Catalogue;
@@ -259,7 +260,7 @@ impl Check<'_> {
         let mut bad: Option<ArchiveError> = None;
         for (part, index) in alike.iter().copied() {
             let name = part.last_name(wanted.line);
-            let end = usize::try_from(part.bytes).unwrap_or(usize::MAX);
+            let end = disk::index(part.bytes);
             if bad.is_none() {
                 let more = bytes.get(at..end).unwrap_or_default();
                 match walk_on(walker.take(), wanted, &name, more) {

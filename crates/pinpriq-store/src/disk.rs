@@ -215,6 +215,7 @@ pub fn read_full_at(file: &dyn DiskFile, offset: u64, buffer: &mut [u8]) -> io::
 
 /// A file offset as an index into memory. An offset that memory cannot address is beyond the end of
 /// every buffer.
-pub(crate) fn index(offset: u64) -> usize {
+#[must_use]
+pub fn index(offset: u64) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
 }

@@ -8,7 +8,8 @@
 //! store of a shard whose changes are durable on several machines. [`histogram`] counts values by
 //! their size. [`shards`] decides in which of several shards a queue lives, [`layout`] knows which
 //! journals are in a data directory, [`reshard`](mod@reshard) writes one with another number of
-//! shards, and [`restore`] one from segments that were copied elsewhere.
+//! shards, and [`restore`] one from segments that were copied elsewhere. [`sealed`] is how small
+//! texts get a checksum.
 //!
 //! Nothing here reads a clock. What a task may do is decided by the engine.
 
@@ -25,6 +26,7 @@ pub mod memory;
 pub mod real_disk;
 pub mod reshard;
 pub mod restore;
+pub mod sealed;
 pub mod shards;
 pub mod store;
 pub mod takeover;

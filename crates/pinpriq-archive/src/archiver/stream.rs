@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 
 use pinpriq_proto::time::Timestamp;
 use pinpriq_store::StoreError;
+use pinpriq_store::disk::index;
 use pinpriq_store::journal::raw::{self, HEADER_BYTES, RawCommit, RawWalk, Walker};
 
-use crate::backup::ground::{Head, check_cut, id, read, unfit};
+use crate::backup::ground::{Head, check_cut, id, read, unfit, unlike};
 use crate::backup::prior::{full, since};
 use crate::backup::sending::{OBJECT_BYTES_MAX, SERVED_CHAIN_MAX, number_of};
 use crate::backup::{refuse_last_number, refuse_late};
@@ -232,18 +233,22 @@ impl<'a> Sending<'a> {
         }
         let before = before.filter(|part| part.count_objects() < SERVED_CHAIN_MAX);
         let before = before.filter(|part| !part.is_scattered());
-        let (mut part, from) = match before {
-            Some(part) => (part.clone(), part.bytes),
-            None => (self.begun(shard, segment)?, 0),
-        };
-        let at = index(from);
-        let mut checked = match walker.take().filter(|it| before.is_some() && it.walk().end == at) {
-            Some(checked) => checked,
-            None => self.walk_again(shard, segment, from, part.head)?,
-        };
+        let from = before.map_or(0, |part| part.bytes);
         let more = self.read(shard, segment, from)?;
-        let begun = if from == 0 { HEADER_BYTES } else { 0 };
-        let commits = more.get(begun..).unwrap_or_default();
+        let (mut part, mut checked, commits) = match before {
+            Some(part) => {
+                let known = walker.take().filter(|it| it.walk().end == index(from));
+                let walked = || self.walk_again(shard, segment, part);
+                (part.clone(), known.map_or_else(walked, Ok)?, more.as_slice())
+            }
+            None => {
+                let (head, walker, commits) = begun(shard, segment, &more)?;
+                let SegmentEnd { number, incarnation, .. } = *segment;
+                let objects = Vec::new();
+                let part = Part { number, incarnation, bytes: 0, head: head.sum(), objects };
+                (part, walker, commits)
+            }
+        };
         let pushed = checked.push("the segment", commits, &mut |_| {});
         pushed.map_err(|error| unfit(shard, segment.number, &error))?;
         let walk = checked.walk();
@@ -292,36 +297,21 @@ impl<'a> Sending<'a> {
         (self.post)(Parcel { name, bytes, whole, mark: self.number })
     }
 
-    /// A part of a segment of which nothing is there.
-    fn begun(&mut self, shard: usize, segment: &SegmentEnd) -> Result<Part, ArchiveError> {
-        let bytes = read_header(self.source, shard, segment)?;
-        let head = Head::of(&bytes).map_err(|error| unfit(shard, segment.number, &error))?;
-        let (number, incarnation) = (segment.number, segment.incarnation);
-        Ok(Part { number, incarnation, bytes: 0, head: head.sum(), objects: Vec::new() })
-    }
-
-    /// Checks what was sent of a segment once more, so that the check can go on from there. Nothing
-    /// was sent if `to` is 0. `head` is the checksum of its header.
+    /// Checks what was sent of a segment once more, so that the check can go on from there.
     fn walk_again(
         &mut self,
         shard: usize,
         segment: &SegmentEnd,
-        to: u64,
-        head: u64,
+        part: &Part,
     ) -> Result<Walker, ArchiveError> {
-        let unfit = |error: StoreError| unfit(shard, segment.number, &error);
-        let bytes = if to == 0 {
-            read_header(self.source, shard, segment)?
-        } else {
-            self.bytes_read += to;
-            read(self.source, shard, segment.number, (0, to), &mut |_| {})?
-        };
-        if !Head::of(&bytes).map_err(unfit)?.has_sum(head) {
+        self.bytes_read += part.bytes;
+        let bytes = read(self.source, shard, segment.number, (0, part.bytes), &mut |_| {})?;
+        let (head, mut walker, commits) = begun(shard, segment, &bytes)?;
+        if !head.has_sum(part.head) {
             return Err(unlike(shard, segment));
         }
-        let (header, commits) = bytes.split_at(bytes.len().min(HEADER_BYTES));
-        let mut walker = Walker::begin("the segment", header).map_err(unfit)?;
-        walker.push("the segment", commits, &mut |_| {}).map_err(unfit)?;
+        let pushed = walker.push("the segment", commits, &mut |_| {});
+        pushed.map_err(|error| unfit(shard, segment.number, &error))?;
         Ok(walker)
     }
 
@@ -360,25 +350,16 @@ impl<'a> Sending<'a> {
     }
 }
 
-/// Reads the bytes that a segment begins with.
-fn read_header(
-    source: &mut dyn Source,
+/// The header of a segment, the check of it, and the commits that come first. `bytes` are those that
+/// the segment begins with.
+fn begun<'b>(
     shard: usize,
     segment: &SegmentEnd,
-) -> Result<Vec<u8>, ArchiveError> {
-    read(source, shard, segment.number, (0, HEADER_BYTES as u64), &mut |_| {})
-}
-
-/// A segment that does not go on from what was sent of it, or is another one.
-fn unlike(shard: usize, segment: &SegmentEnd) -> ArchiveError {
-    let what = format!(
-        "segment {} of shard {shard} is another one than the server says: try again",
-        segment.number
-    );
-    SourceError::new(what).into()
-}
-
-/// An offset as an index. No segment is longer than memory can be.
-fn index(offset: u64) -> usize {
-    usize::try_from(offset).unwrap_or(usize::MAX)
+    bytes: &'b [u8],
+) -> Result<(Head, Walker, &'b [u8]), ArchiveError> {
+    let unfit = |error: StoreError| unfit(shard, segment.number, &error);
+    let (header, commits) = bytes.split_at(bytes.len().min(HEADER_BYTES));
+    let head = Head::of(header).map_err(unfit)?;
+    let walker = Walker::begin("the segment", header).map_err(unfit)?;
+    Ok((head, walker, commits))
 }

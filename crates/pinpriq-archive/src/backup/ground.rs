@@ -341,15 +341,7 @@ pub(crate) fn read_head(
     let bytes = read(source, shard, segment.number, (0, HEADER_BYTES as u64), &mut |_| {})?;
     let head = Head::of(&bytes).map_err(|error| unfit(shard, segment.number, &error))?;
     let found = SegmentId { number: head.header.number, incarnation: head.header.incarnation };
-    if found == id(segment) {
-        Ok(head)
-    } else {
-        let what = format!(
-            "segment {} of shard {shard} is another one than the server says: try again",
-            segment.number
-        );
-        Err(SourceError::new(what).into())
-    }
+    if found == id(segment) { Ok(head) } else { Err(unlike(shard, segment)) }
 }
 
 /// Reads bytes of a segment from the source, and tells how many came.
@@ -383,6 +375,15 @@ pub(crate) fn read(
 /// A segment of the source that cannot be backed up as it is.
 pub(crate) fn unfit(shard: usize, segment: u32, error: &StoreError) -> ArchiveError {
     let what = format!("segment {segment} of shard {shard} of the server is unfit: {error}");
+    SourceError::new(what).into()
+}
+
+/// A segment of the source that is another one, or does not go on from what was read of it.
+pub(crate) fn unlike(shard: usize, segment: &SegmentEnd) -> ArchiveError {
+    let what = format!(
+        "segment {} of shard {shard} is another one than the server says: try again",
+        segment.number
+    );
     SourceError::new(what).into()
 }
 

@@ -4,9 +4,10 @@
 //! memory at a time, with the object that it becomes.
 
 use pinpriq_proto::time::Timestamp;
+use pinpriq_store::disk::index;
 use pinpriq_store::journal::raw::{self, RawWalk};
 
-use super::ground::{Ground, id, read, unfit};
+use super::ground::{Ground, id, read, unfit, unlike};
 use super::prior::{Prior, full};
 use crate::error::ArchiveError;
 use crate::fetch;
@@ -17,7 +18,7 @@ use crate::names::{self, SegmentId};
 use crate::object::Writer;
 use crate::place::Place;
 use crate::progress::Meter;
-use crate::source::{SegmentEnd, Source, SourceError};
+use crate::source::{SegmentEnd, Source};
 
 /// The most bytes of parts in one object, before compression, unless one part has more.
 pub(crate) const OBJECT_BYTES_MAX: u64 = 32 << 20;
@@ -143,7 +144,7 @@ impl<'a> Sending<'a> {
             let Some(segment) = segments.last() else { continue };
             let (bytes, walk) = self.read(shard, segment)?;
             let mut part = self.begun(shard, segment, &mut listed)?;
-            let from = usize::try_from(part.bytes).unwrap_or(usize::MAX);
+            let from = index(part.bytes);
             let more = bytes.get(from..).unwrap_or_default();
             let room = OBJECT_BYTES_MAX.saturating_sub(draft.writer.raw_bytes());
             if more.len() as u64 > room {
@@ -226,11 +227,7 @@ impl<'a> Sending<'a> {
         let walk = walk.map_err(|error| unfit(shard, segment.number, &error))?;
         let wanted = self.ground.wanted(shard, segment);
         if wanted.check_header("the segment", &walk.header).is_err() {
-            let what = format!(
-                "segment {} of shard {shard} is another one than the server says: try again",
-                segment.number
-            );
-            return Err(SourceError::new(what).into());
+            return Err(unlike(shard, segment));
         }
         self.sent.latest = walk.last.map_or(self.sent.latest, |it| it.now.max(self.sent.latest));
         Ok((bytes, walk))

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pinpriq_store::disk::index;
 use pinpriq_store::journal::raw::{HEADER_BYTES, RawHeader, Walker};
 use pinpriq_store::layout::{Following, FollowingSegment, FollowingShard, FollowingStart};
 use pinpriq_store::restore::Standby;
@@ -126,7 +127,7 @@ impl Applying<'_> {
         let fetched = fetch::whole(self.place, wanted)?;
         let bytes = fetched.ok_or_else(|| ArchiveError::missing(&name))?.bytes;
         let walk = wanted.check(&name, &bytes)?;
-        let from = usize::try_from(here.bytes).unwrap_or(usize::MAX);
+        let from = index(here.bytes);
         let Some((same, more)) = bytes.split_at_checked(from) else {
             return Err(other_than_here(&name, wanted));
         };

@@ -11,6 +11,7 @@ use crate::mark::Part;
 use crate::names;
 use crate::object::Object;
 use crate::place::Place;
+use pinpriq_store::disk;
 
 /// The most bytes of objects that are kept, unless a single one has more.
 const KEPT_BYTES_MAX: usize = 64 << 20;
@@ -73,7 +74,7 @@ impl<'a> Objects<'a> {
                     return Ok(None);
                 }
                 let raw = object.raw(index)?;
-                let from = usize::try_from(due - piece.from).unwrap_or(usize::MAX);
+                let from = disk::index(due - piece.from);
                 bytes.extend_from_slice(raw.get(from..).unwrap_or_default());
             }
         }

@@ -11,11 +11,11 @@ use std::path::Path;
 use pinpriq_proto::change::Header;
 use pinpriq_proto::time::Timestamp;
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::{open_if_there, replace_file};
 use crate::disk::{Disk, OpenMode, read_full_at};
 use crate::journal::{remove_if_there, sync_dir};
+use crate::sealed::{Unsealed, hex, seal, unseal};
 use crate::shards::SHARDS_MAX;
 use crate::store::StoreError;
 
@@ -33,9 +33,6 @@ const FORMAT: u32 = 1;
 
 /// The most bytes that are read of it: more than half a million segments need.
 const BYTES_MAX: u64 = 64 << 20;
-
-/// What the last line begins with.
-const SUM: &str = "xxh3 ";
 
 /// How far a data directory is that follows an archive.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -118,25 +115,14 @@ impl Following {
         Timestamp::from_ms(self.at_ms)
     }
 
-    fn encode(&self) -> Vec<u8> {
-        // Plain values always become JSON.
-        let mut bytes = serde_json::to_vec(self).unwrap_or_default();
-        bytes.push(b'\n');
-        let sum = format!("{SUM}{:016x}\n", xxh3_64(&bytes));
-        bytes.extend_from_slice(sum.as_bytes());
-        bytes
-    }
-
     fn decode(bytes: &[u8]) -> Result<Self, StoreError> {
-        let content = content(bytes).ok_or_else(|| damaged("its checksum is bad"))?;
-        let fail = |error: serde_json::Error| damaged(&error.to_string());
-        // A newer format may say something else, but says that it is newer.
-        let Format { format } = serde_json::from_slice(content).map_err(fail)?;
-        if format > FORMAT {
-            let file = FOLLOWING_NAME.to_owned();
-            return Err(StoreError::NewerFormat { file, version: format, known: FORMAT });
-        }
-        let following: Self = serde_json::from_slice(content).map_err(fail)?;
+        let following: Self = unseal(bytes, FORMAT).map_err(|error| match error {
+            Unsealed::Damaged(what) => damaged(&what),
+            Unsealed::Newer(version) => {
+                let file = FOLLOWING_NAME.to_owned();
+                StoreError::NewerFormat { file, version, known: FORMAT }
+            }
+        })?;
         if (1..=SHARDS_MAX).contains(&following.shards.len()) {
             Ok(following)
         } else {
@@ -169,12 +155,6 @@ impl FollowingSegment {
         let Self { number, incarnation, .. } = self;
         format!("{FILE_PREFIX}{number:010}-{incarnation}.log")
     }
-}
-
-/// What every version of the file says.
-#[derive(Deserialize)]
-struct Format {
-    format: u32,
 }
 
 /// Reads how far a data directory is that follows an archive. None if it does not follow, or is not
@@ -210,7 +190,7 @@ pub(crate) fn is_there(disk: &dyn Disk) -> Result<bool, StoreError> {
 
 /// Replaces the file, or makes it. It is durable when this returns.
 pub(crate) fn write(disk: &dyn Disk, following: &Following) -> Result<(), StoreError> {
-    replace_file(disk, (FOLLOWING_NAME, FOLLOWING_NEW_NAME), &following.encode())
+    replace_file(disk, (FOLLOWING_NAME, FOLLOWING_NEW_NAME), &seal(following))
 }
 
 /// Removes the file, durably.
@@ -219,36 +199,12 @@ pub(crate) fn remove(disk: &dyn Disk) -> Result<(), StoreError> {
     sync_dir(disk)
 }
 
-/// The bytes before the last line, if that has their checksum.
-fn content(bytes: &[u8]) -> Option<&[u8]> {
-    let sum_bytes = SUM.len() + 16 + 1;
-    let (content, last) = bytes.split_at_checked(bytes.len().checked_sub(sum_bytes)?)?;
-    let expected = format!("{SUM}{:016x}\n", xxh3_64(content));
-    (content.ends_with(b"\n") && last == expected.as_bytes()).then_some(content)
-}
-
 fn damaged(what: &str) -> StoreError {
     let what = format!(
         "the file {FOLLOWING_NAME} is damaged ({what}): remove the directory, and follow into an \
          empty one"
     );
     StoreError::Mixed { what }
-}
-
-/// Numbers of 64 bits that are no quantities, as 16 hexadecimal digits.
-mod hex {
-    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
-    pub(super) fn serialize<S: Serializer>(number: &u64, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(&format_args!("{number:016x}"))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-        let text = String::deserialize(from)?;
-        let number = u64::from_str_radix(&text, 16).ok().filter(|_| text.len() == 16);
-        number.ok_or_else(|| D::Error::custom("no 16 digits"))
-    }
 }
 
 #[cfg(test)]
@@ -275,7 +231,7 @@ mod tests {
     #[test]
     fn the_file_is_read_back_as_it_was_written() {
         let known = following();
-        let bytes = known.encode();
+        let bytes = seal(&known);
         let text = String::from_utf8(bytes.clone()).unwrap();
         let expected = concat!(
             r#"{"format":1,"phase":"following","place":"s3://b/p","line":"0000000000000abc","#,
@@ -291,7 +247,7 @@ mod tests {
 
     #[test]
     fn whatever_is_damaged_or_newer_is_refused() {
-        let bytes = following().encode();
+        let bytes = seal(&following());
         for end in 0..bytes.len() {
             assert!(Following::decode(&bytes[..end]).is_err(), "{end}");
         }
@@ -300,10 +256,10 @@ mod tests {
             damaged[at] ^= 1;
             assert!(Following::decode(&damaged).is_err(), "{at}");
         }
-        let newer = Following { format: 2, ..following() }.encode();
+        let newer = seal(&Following { format: 2, ..following() });
         let refused = Following::decode(&newer);
         assert!(matches!(refused, Err(StoreError::NewerFormat { version: 2, .. })), "{refused:?}");
-        let empty = Following { shards: Vec::new(), ..following() }.encode();
+        let empty = seal(&Following { shards: Vec::new(), ..following() });
         assert!(matches!(Following::decode(&empty), Err(StoreError::Mixed { .. })));
     }
 }
