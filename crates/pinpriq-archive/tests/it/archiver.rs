@@ -1,19 +1,20 @@
 //! A server that archives by itself: what it sends, what becomes of trouble, and that of two
 //! servers never both go on.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use pinpriq_archive::memory::MemoryPlace;
 use pinpriq_archive::{
-    ArchiveError, Archiver, By, Catalogue, Concluded, CutInfo, Fault, Listing, Mark, Offered,
-    Place, PlaceError, SegmentEnd, Until, scrub, verify,
+    ArchiveError, Archiver, By, Catalogue, Concluded, CutInfo, Fault, Mark, Offered, Place,
+    PlaceError, SegmentEnd, Until, scrub, verify,
 };
 use pinpriq_proto::time::Timestamp;
 use pinpriq_testing::Dice;
 
 use crate::backups::{expect_whole, mark};
+use crate::meddled::{Gate, Meddled};
 use crate::restores::{expect_state, restore_to};
 use crate::server::{Cut, Server, ends};
 
@@ -23,49 +24,19 @@ const BOUND: Duration = Duration::from_mins(1);
 /// More than a server goes on after without looking.
 pub(crate) const LONG_MS: u64 = 700_000;
 
-/// What happens before an object of this name is created.
-type Hook = Box<dyn Fn(&MemoryPlace, &str) + Send + Sync>;
-
-/// A place in which something happens before an object is created.
-struct Hooked {
-    place: Arc<MemoryPlace>,
-    before: Hook,
-}
-
-impl Place for Hooked {
-    fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, PlaceError> {
-        (self.before)(&self.place, name);
-        self.place.create(name, bytes)
-    }
-
-    fn get(&self, name: &str) -> Result<Option<Vec<u8>>, PlaceError> {
-        self.place.get(name)
-    }
-
-    fn list(&self, prefix: &str) -> Result<Listing, PlaceError> {
-        self.place.list(prefix)
-    }
-
-    fn remove(&self, name: &str) -> Result<bool, PlaceError> {
-        self.place.remove(name)
-    }
-
-    fn name(&self) -> String {
-        self.place.name()
-    }
-}
-
 pub(crate) fn archiver(place: &Arc<MemoryPlace>) -> Archiver {
     let place: Arc<MemoryPlace> = Arc::clone(place);
     Archiver::new(place)
 }
 
+/// An archiver to a place in which something happens before an object of this name is created.
 pub(crate) fn hooked(
     place: &Arc<MemoryPlace>,
     before: impl Fn(&MemoryPlace, &str) + Send + Sync + 'static,
 ) -> Archiver {
-    let place = Arc::clone(place);
-    Archiver::new(Arc::new(Hooked { place, before: Box::new(before) }))
+    let shared = Arc::clone(place);
+    let before = move |name: &str, _: &[u8]| before(&shared, name);
+    Archiver::new(Arc::new(Meddled::before_creating(Arc::clone(place), before)))
 }
 
 /// Waits until nothing is under way.
@@ -200,12 +171,11 @@ fn check_moments(place: &MemoryPlace, server: &Server, dice: &mut Dice) -> u64 {
 #[test]
 fn marks_come_in_order_and_only_four_drafts_are_under_way() {
     let (place, mut dice) = (Arc::new(MemoryPlace::new()), Dice::new(2));
-    let gate: Arc<(Mutex<bool>, Condvar)> = Arc::default();
-    let closed = Arc::clone(&gate);
+    let gate = Gate::default();
+    let closed = gate.clone();
     let mut archiver = hooked(&place, move |_, name| {
         if name.ends_with("/002-0") {
-            let is_open = closed.0.lock().unwrap();
-            drop(closed.1.wait_while(is_open, |is_open| !*is_open).unwrap());
+            closed.pass();
         }
     });
     let mut server = Server::new(2, 1);
@@ -220,8 +190,7 @@ fn marks_come_in_order_and_only_four_drafts_are_under_way() {
     assert!(archiver.concluded(Duration::ZERO).unwrap().is_empty());
     assert!((2..=5).all(|number| !has_mark(&place, number)));
     assert!(archiver.missing_bytes(&server.cut().info) > 0);
-    *gate.0.lock().unwrap() = true;
-    gate.1.notify_all();
+    gate.open();
     let done = settle(&mut archiver).unwrap();
     let numbers: Vec<(u64, u64)> = done.iter().map(|done| (done.token, done.mark)).collect();
     assert_eq!(numbers, [(2, 2), (3, 3), (4, 4), (5, 5)]);

@@ -2,55 +2,40 @@
 //! forgotten, and whom it makes way for.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 
 use pinpriq_archive::memory::MemoryPlace;
-use pinpriq_archive::{ArchiveError, Archiver, By, Catalogue, Listing, Place, PlaceError, Until};
+use pinpriq_archive::{ArchiveError, Archiver, By, Catalogue, Until};
 use pinpriq_testing::Dice;
 
 use crate::archiver::{LONG_MS, archive, archiver, has_mark, hooked, newest, settle, wait_until};
 use crate::backups::expect_whole;
+use crate::meddled::{Asked, Gate, Meddled, away};
 use crate::restores::restore_to;
 use crate::server::Server;
 
-/// A place that notes which objects are read, and may fail to remove any.
+/// Which objects were read, and whether none can be removed.
 #[derive(Default)]
-struct Noted {
-    place: MemoryPlace,
+struct Notes {
     reads: Mutex<Vec<String>>,
     removes_nothing: AtomicBool,
 }
 
-impl Place for Noted {
-    fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, PlaceError> {
-        self.place.create(name, bytes)
-    }
-
-    fn get(&self, name: &str) -> Result<Option<Vec<u8>>, PlaceError> {
-        self.reads.lock().unwrap().push(name.to_owned());
-        self.place.get(name)
-    }
-
-    fn list(&self, prefix: &str) -> Result<Listing, PlaceError> {
-        self.place.list(prefix)
-    }
-
-    fn remove(&self, name: &str) -> Result<bool, PlaceError> {
-        if self.removes_nothing.load(Ordering::SeqCst) {
-            let why = "the test wants it so".to_owned();
-            return Err(PlaceError::Away { what: "remove", name: name.to_owned(), why });
+/// An archiver to a place of which this is noted.
+fn noted(place: &Arc<MemoryPlace>) -> (Archiver, Arc<Notes>) {
+    let notes = Arc::<Notes>::default();
+    let kept = Arc::clone(&notes);
+    let before = move |asked: &Asked<'_>| match asked {
+        Asked::Remove(name) if kept.removes_nothing.load(Ordering::SeqCst) => {
+            Err(away("remove", name))
         }
-        self.place.remove(name)
-    }
-
-    fn name(&self) -> String {
-        self.place.name()
-    }
-}
-
-fn archiver_to(place: &Arc<Noted>) -> Archiver {
-    let place: Arc<Noted> = Arc::clone(place);
-    Archiver::new(place)
+        Asked::Get(name) => {
+            kept.reads.lock().unwrap().push((*name).to_owned());
+            Ok(())
+        }
+        _ => Ok(()),
+    };
+    (Archiver::new(Arc::new(Meddled::new(Arc::clone(place), before))), notes)
 }
 
 /// Makes a small change, and archives it.
@@ -108,8 +93,8 @@ fn a_backup_in_between_is_gone_on_from() {
 
 #[test]
 fn a_new_beginning_does_not_read_back_what_was_sent_and_compared() {
-    let (place, mut dice) = (Arc::new(Noted::default()), Dice::new(25));
-    let mut archiver = archiver_to(&place);
+    let (place, mut dice) = (Arc::new(MemoryPlace::new()), Dice::new(25));
+    let (mut archiver, notes) = noted(&place);
     let mut server = Server::new(25, 1);
     for _ in 0..200 {
         if server.cut().info.shards[0].len() >= 3 {
@@ -119,49 +104,49 @@ fn a_new_beginning_does_not_read_back_what_was_sent_and_compared() {
     }
     assert!(server.cut().info.shards[0].len() >= 3);
     // The line and one segment.
-    place.place.stop_after(2);
+    place.stop_after(2);
     archiver.offer(&mut server.cut(), 0).unwrap_err();
     let is_whole = |name: &&String| name.ends_with("/whole");
-    let objects = place.place.objects();
+    let objects = place.objects();
     let sent: Vec<&String> = objects.keys().filter(is_whole).collect();
     assert_eq!(sent.len(), 1);
-    place.place.heal();
-    place.reads.lock().unwrap().clear();
+    place.heal();
+    notes.reads.lock().unwrap().clear();
     archiver.offer(&mut server.cut(), 0).unwrap();
-    let reads = place.reads.lock().unwrap().clone();
+    let reads = notes.reads.lock().unwrap().clone();
     assert!(!reads.contains(sent[0]), "it was read once more");
     // The others are compared, as always.
     let full = server.cut().info.shards[0].len() - 1;
     assert_eq!(reads.iter().filter(is_whole).count(), full - 1);
-    expect_whole(&place.place);
+    expect_whole(&place);
 }
 
 #[test]
 fn marks_that_could_not_be_removed_go_later() {
-    let place = Arc::new(Noted::default());
-    let mut archiver = archiver_to(&place);
+    let place = Arc::new(MemoryPlace::new());
+    let (mut archiver, notes) = noted(&place);
     let mut server = Server::new(26, 1);
     for _ in 0..3 {
         archive_a_little(&mut archiver, &mut server);
     }
     server.pass(LONG_MS);
-    place.removes_nothing.store(true, Ordering::SeqCst);
+    notes.removes_nothing.store(true, Ordering::SeqCst);
     for _ in 0..3 {
         archive_a_little(&mut archiver, &mut server);
     }
     // A draft that fails forgets none of them either.
-    place.place.stop_after(0);
+    place.stop_after(0);
     server.tick();
     archiver.offer(&mut server.cut(), 0).and_then(|_| settle(&mut archiver)).unwrap_err();
-    place.place.heal();
-    assert!((1..=6).all(|number| has_mark(&place.place, number)));
-    place.removes_nothing.store(false, Ordering::SeqCst);
+    place.heal();
+    assert!((1..=6).all(|number| has_mark(&place, number)));
+    notes.removes_nothing.store(false, Ordering::SeqCst);
     for _ in 0..3 {
         archive_a_little(&mut archiver, &mut server);
     }
-    wait_until(|| (1..=2).all(|number| !has_mark(&place.place, number)));
+    wait_until(|| (1..=2).all(|number| !has_mark(&place, number)));
     assert!(archiver.may_remove());
-    expect_whole(&place.place);
+    expect_whole(&place);
 }
 
 #[test]
@@ -191,12 +176,11 @@ fn marks_of_an_earlier_process_are_thinned_too() {
 #[test]
 fn drafts_before_one_that_cannot_be_read_still_arrive() {
     let (place, mut dice) = (Arc::new(MemoryPlace::new()), Dice::new(28));
-    let gate: Arc<(Mutex<bool>, Condvar)> = Arc::default();
-    let closed = Arc::clone(&gate);
+    let gate = Gate::default();
+    let closed = gate.clone();
     let mut archiver = hooked(&place, move |_, name| {
         if name.ends_with("/002-0") {
-            let is_open = closed.0.lock().unwrap();
-            drop(closed.1.wait_while(is_open, |is_open| !*is_open).unwrap());
+            closed.pass();
         }
     });
     let mut server = Server::new(28, 1);
@@ -208,10 +192,7 @@ fn drafts_before_one_that_cannot_be_read_still_arrive() {
     server.turn(&mut dice);
     let mut gone = server.cut();
     gone.bytes[0].clear();
-    gone.on_read = Some(Box::new(move |_| {
-        *gate.0.lock().unwrap() = true;
-        gate.1.notify_all();
-    }));
+    gone.on_read = Some(Box::new(move |_| gate.open()));
     let failed = archiver.offer(&mut gone, 0).unwrap_err();
     assert!(matches!(failed, ArchiveError::Source(_)), "{failed}");
     let done = settle(&mut archiver).unwrap();

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use pinpriq_archive::line::Line;
 use pinpriq_archive::memory::MemoryPlace;
 use pinpriq_archive::{
-    ArchiveError, Catalogue, ErrorKind, Follower, LineId, Listing, Mark, Order, Place, PlaceError,
-    Round, Turn, Until, restore,
+    ArchiveError, Catalogue, ErrorKind, Follower, LineId, Mark, Order, Place, PlaceError, Round,
+    Turn, Until, restore,
 };
 use pinpriq_proto::time::Timestamp;
 use pinpriq_store::disk::{Disk as _, OpenMode, read_full_at};
@@ -20,108 +20,48 @@ use pinpriq_store::{RealDisk, StoreError};
 use pinpriq_testing::Dice;
 
 use crate::backups::mark;
+use crate::meddled::{Asked, Meddled, away};
 use crate::server::{Server, options};
 
 /// What the clock says in these tests.
 const NOW_MS: u64 = 1 << 40;
 
-/// A place that answers a number of times, and is away then.
-struct Limited<'a> {
-    place: &'a MemoryPlace,
-    left: AtomicU64,
-}
-
-impl<'a> Limited<'a> {
-    fn new(place: &'a MemoryPlace, left: u64) -> Self {
-        Self { place, left: AtomicU64::new(left) }
-    }
-
-    fn answer(&self) -> Result<(), PlaceError> {
+/// A place that answers so many times, and is away then.
+fn limited<'a>(place: &'a MemoryPlace, left: &'a AtomicU64) -> Meddled<'a, &'a MemoryPlace> {
+    Meddled::new(place, |asked| {
+        if matches!(asked, Asked::Remove(_)) {
+            return Ok(());
+        }
         let less = |left: u64| left.checked_sub(1);
-        let answers = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        let away = |_| PlaceError::Away { what: "ask", name: "x".to_owned(), why: "x".to_owned() };
-        answers.map(|_| ()).map_err(away)
-    }
-}
-
-impl Place for Limited<'_> {
-    fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, PlaceError> {
-        self.answer()?;
-        self.place.create(name, bytes)
-    }
-
-    fn get(&self, name: &str) -> Result<Option<Vec<u8>>, PlaceError> {
-        self.answer()?;
-        self.place.get(name)
-    }
-
-    fn list(&self, prefix: &str) -> Result<Listing, PlaceError> {
-        self.answer()?;
-        self.place.list(prefix)
-    }
-
-    fn remove(&self, name: &str) -> Result<bool, PlaceError> {
-        self.place.remove(name)
-    }
-
-    fn name(&self) -> String {
-        self.place.name()
-    }
+        let answers = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        answers.map(|_| ()).map_err(|_| away("ask", "x"))
+    })
 }
 
 /// What happens once.
 type Happening<'a> = Box<dyn FnOnce() + Send + 'a>;
 
-/// A place in which something happens before an object is created. It may be away after that.
-struct Meddled<'a> {
+/// A place in which something happens before the first object is created. It may be away after an
+/// object.
+fn meddled<'a>(
     place: &'a MemoryPlace,
-    before: Mutex<Option<Happening<'a>>>,
+    before: impl FnOnce() + Send + 'a,
     ends: bool,
-    is_away: AtomicBool,
-}
-
-impl<'a> Meddled<'a> {
-    fn new(place: &'a MemoryPlace, before: impl FnOnce() + Send + 'a, ends: bool) -> Self {
-        let before: Happening<'a> = Box::new(before);
-        Self { place, before: Mutex::new(Some(before)), ends, is_away: AtomicBool::new(false) }
-    }
-
-    fn answer(&self) -> Result<(), PlaceError> {
-        if !self.is_away.load(Ordering::Relaxed) {
-            return Ok(());
+) -> Meddled<'a, &'a MemoryPlace> {
+    let happening: Happening<'a> = Box::new(before);
+    let (happening, is_away) = (Mutex::new(Some(happening)), AtomicBool::new(false));
+    Meddled::new(place, move |asked| {
+        let creates = matches!(asked, Asked::Create(..));
+        let first = happening.lock().unwrap().take_if(|_| creates);
+        if let Some(first) = first {
+            first();
         }
-        Err(PlaceError::Away { what: "ask", name: "x".to_owned(), why: "x".to_owned() })
-    }
-}
-
-impl Place for Meddled<'_> {
-    fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, PlaceError> {
-        let before = self.before.lock().unwrap().take();
-        if let Some(before) = before {
-            before();
+        if is_away.load(Ordering::Relaxed) && !matches!(asked, Asked::Remove(_)) {
+            return Err(away("ask", "x"));
         }
-        self.answer()?;
-        self.is_away.store(self.ends, Ordering::Relaxed);
-        self.place.create(name, bytes)
-    }
-
-    fn get(&self, name: &str) -> Result<Option<Vec<u8>>, PlaceError> {
-        self.answer()?;
-        self.place.get(name)
-    }
-
-    fn list(&self, prefix: &str) -> Result<Listing, PlaceError> {
-        self.answer()?;
-        self.place.list(prefix)
-    }
-
-    fn remove(&self, name: &str) -> Result<bool, PlaceError> {
-        self.place.remove(name)
-    }
-
-    fn name(&self) -> String {
-        self.place.name()
-    }
+        is_away.fetch_or(creates && ends, Ordering::Relaxed);
+        Ok(())
+    })
 }
 
 /// A round at a moment. The number is that of the directory, if it needs one.
@@ -208,8 +148,8 @@ fn a_directory_has_the_state_of_a_mark_whenever_it_ends() {
             let mut left = 0;
             loop {
                 drawn += 1;
-                let limited = Limited::new(&place, left);
-                let Err(error) = follow(&limited, &data, drawn) else { break };
+                let answers = AtomicU64::new(left);
+                let Err(error) = follow(&limited(&place, &answers), &data, drawn) else { break };
                 // Each first try leaves a line, which all later ones read.
                 left += if step == 0 { 1 + left / 3 } else { 1 };
                 assert!(matches!(error, ArchiveError::Place(PlaceError::Away { .. })), "{error}");
@@ -277,12 +217,13 @@ fn a_round_asks_for_what_is_new_and_for_nothing_else() {
     let mut server = Server::new(4, 2);
     let root = tempfile::tempdir().unwrap();
     let data = root.path().join("data");
-    let many = Limited::new(&place, 1 << 20);
+    let answers = AtomicU64::new(1 << 20);
+    let many = limited(&place, &answers);
     let mut follower = Follower::open(&many, &data, None).unwrap();
     server.turns(&mut dice, 40);
     server.back_up(&place).unwrap();
     assert!(matches!(turned(&mut follower, 9, NOW_MS), Ok(Round::New { .. })));
-    let left = || many.left.load(Ordering::Relaxed);
+    let left = || answers.load(Ordering::Relaxed);
     let before = left();
     assert_eq!(turned(&mut follower, 9, NOW_MS).unwrap(), Round::Same);
     assert_eq!(before - left(), 1, "only the next mark was looked for");
@@ -437,18 +378,18 @@ fn two_that_begin_together_get_numbers_of_their_own() {
     server.back_up(&place).unwrap();
     // One tells the place of its numbers after the other has chosen them too.
     let begin = || {
-        let ending = Meddled::new(&place, || {}, true);
+        let ending = meddled(&place, || {}, true);
         let ended = follow(&ending, &one, 0x10).unwrap_err();
         assert!(matches!(ended, ArchiveError::Place(PlaceError::Away { .. })), "{ended}");
     };
-    let refused = follow(&Meddled::new(&place, begin, false), &other, 0x20).unwrap_err();
+    let refused = follow(&meddled(&place, begin, false), &other, 0x20).unwrap_err();
     assert!(matches!(refused, ArchiveError::Taken { .. }), "{refused}");
     let first = first_start(&place, 0x10);
     assert_eq!(first_start(&place, 0x20), first);
 
     // The same happens when they choose anew, and then they get apart.
     let again = || assert!(matches!(follow(&place, &one, 0x11), Ok(Round::New { .. })));
-    let round = follow(&Meddled::new(&place, again, false), &other, 0x22);
+    let round = follow(&meddled(&place, again, false), &other, 0x22);
     assert!(matches!(round, Ok(Round::New { .. })), "{round:?}");
     assert_eq!(first_start(&place, 0x11), first + (4 << 36));
     assert_eq!(first_start(&place, 0x22), first + (2 << 36));

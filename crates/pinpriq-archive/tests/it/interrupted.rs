@@ -146,7 +146,7 @@ fn an_object_that_goes_as_the_mark_is_created_ends_the_backup() {
             place.take_away(&name);
         }
     };
-    let refused = server.back_up(&Meddled { place: &place, before: &before });
+    let refused = server.back_up(&Meddled::before_creating(&place, before));
     assert!(matches!(refused, Err(ArchiveError::Taken { .. })), "{refused:?}");
     // The next one sends it again.
     assert_eq!(server.back_up(&place).unwrap().mark, 3);

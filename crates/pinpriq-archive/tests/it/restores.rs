@@ -225,7 +225,7 @@ fn a_restore_beside_another_is_refused() {
         let other = Line { line: LineId(5), ..Line::decode(name, bytes).unwrap() };
         place.create("0000000000000005/line", &other.encode()).unwrap();
     };
-    let beside = Meddled { place: &place, before: &before };
+    let beside = Meddled::before_creating(&place, before);
     let data = root.path().join("one");
     let refused = restore_to(&beside, &choice, &data, 1).unwrap_err();
     assert!(matches!(refused, ArchiveError::Taken { .. }), "{refused}");
