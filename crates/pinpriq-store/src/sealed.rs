@@ -76,7 +76,6 @@ pub mod hex {
     use super::parse_hex;
 
     /// Writes the digits.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
     pub fn serialize<S: Serializer>(number: &u64, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(&format_args!("{number:016x}"))
     }

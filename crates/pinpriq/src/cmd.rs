@@ -23,6 +23,7 @@ mod rounds;
 mod salvage;
 mod sending;
 mod serve;
+mod signals;
 mod status;
 mod take;
 mod top;

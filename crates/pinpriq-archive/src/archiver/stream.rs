@@ -235,19 +235,15 @@ impl<'a> Sending<'a> {
         let before = before.filter(|part| !part.is_scattered());
         let from = before.map_or(0, |part| part.bytes);
         let more = self.read(shard, segment, from)?;
-        let (mut part, mut checked, commits) = match before {
-            Some(part) => {
-                let known = walker.take().filter(|it| it.walk().end == index(from));
-                let walked = || self.walk_again(shard, segment, part);
-                (part.clone(), known.map_or_else(walked, Ok)?, more.as_slice())
-            }
-            None => {
-                let (head, walker, commits) = begun(shard, segment, &more)?;
-                let SegmentEnd { number, incarnation, .. } = *segment;
-                let objects = Vec::new();
-                let part = Part { number, incarnation, bytes: 0, head: head.sum(), objects };
-                (part, walker, commits)
-            }
+        let (mut part, mut checked, commits) = if let Some(part) = before {
+            let known = walker.take().filter(|it| it.walk().end == index(from));
+            let again = || self.walk_again(shard, segment, part);
+            (part.clone(), known.map_or_else(again, Ok)?, more.as_slice())
+        } else {
+            let (head, begun, commits) = begun(shard, segment, &more)?;
+            let SegmentEnd { number, incarnation, .. } = *segment;
+            let objects = Vec::new();
+            (Part { number, incarnation, bytes: 0, head: head.sum(), objects }, begun, commits)
         };
         let pushed = checked.push("the segment", commits, &mut |_| {});
         pushed.map_err(|error| unfit(shard, segment.number, &error))?;
@@ -350,8 +346,8 @@ impl<'a> Sending<'a> {
     }
 }
 
-/// The header of a segment, the check of it, and the commits that come first. `bytes` are those that
-/// the segment begins with.
+/// The header of a segment, the check of it, and the commits that come first. The segment begins
+/// with `bytes`.
 fn begun<'b>(
     shard: usize,
     segment: &SegmentEnd,

@@ -11,20 +11,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::thread::spawn;
 use std::time::Duration;
 
 use pinpriq_archive::{ArchiveError, ErrorKind, Follower, LineId, PlaceError, Round, Turn};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_server::clock::SystemClock;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
 use self::health::{Health, StatusFile};
 use super::archive::{failure, opened};
 use super::restore::tell_unannounced;
 use super::salvage::options;
+use super::signals::Heeding;
 use crate::args::archives::RestoreArgs;
 use crate::args::following::FollowArgs;
 use crate::exit::{Exit, Failure};
@@ -223,27 +222,24 @@ impl<'a> Telling<'a> {
 struct Stop {
     asked: Arc<AtomicBool>,
     told: Receiver<()>,
+    _heeding: Heeding,
 }
 
 impl Stop {
     /// Listens to signals from now on. A second one ends the process at once, which does no harm:
     /// the directory then has the state of before.
     fn on_signals() -> Result<Self, Failure> {
-        let fail = |error| Failure::on_the_way(format!("signals cannot be handled: {error}"));
-        let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(fail)?;
         let asked = Arc::<AtomicBool>::default();
         let (tell, told) = sync_channel(1);
         let flag = Arc::clone(&asked);
-        spawn(move || {
-            for signal in signals.forever() {
-                if flag.swap(true, Ordering::Relaxed) {
-                    let _ = emulate_default_handler(signal);
-                }
-                // If nobody waits any more, the command is ending.
-                let _ = tell.try_send(());
+        let heeding = Heeding::begin(&[SIGHUP, SIGINT, SIGTERM], move |signal| {
+            if flag.swap(true, Ordering::Relaxed) {
+                let _ = emulate_default_handler(signal);
             }
-        });
-        Ok(Self { asked, told })
+            // If nobody waits any more, the command is ending.
+            let _ = tell.try_send(());
+        })?;
+        Ok(Self { asked, told, _heeding: heeding })
     }
 
     fn is_asked(&self) -> bool {

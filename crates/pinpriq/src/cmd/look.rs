@@ -21,7 +21,7 @@ use pinpriq_store::reshard::ReshardReport;
 use pinpriq_store::restore::Wishes;
 
 use self::ending::Ending;
-use self::folder::{Folder, Watching};
+use self::folder::{Folder, watch_over};
 use super::archive::{failure, opened};
 use super::restore::{too_late, until_of};
 use super::salvage::options;
@@ -57,7 +57,7 @@ struct Shown {
 /// Shows the moment until a signal comes.
 pub(crate) fn look(arguments: &LookArgs) -> Result<Exit, Failure> {
     let folder = Folder::new()?;
-    let watching = Watching::over(&folder)?;
+    let watching = watch_over(&folder)?;
     let shown = if is_data(&arguments.place) {
         of_directory(arguments, &folder.data())?
     } else {

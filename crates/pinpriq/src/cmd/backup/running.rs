@@ -12,7 +12,8 @@ use pinpriq_archive::{CutInfo, SegmentEnd, Source, SourceError};
 use pinpriq_proto::time::Timestamp;
 use serde_json::Value;
 
-use super::ending::{Ending, in_time};
+use super::super::signals::Heeding;
+use super::ending::{end_on_signals, in_time};
 use crate::cmd::pass;
 use crate::endpoint::Endpoint;
 use crate::exit::Failure;
@@ -49,7 +50,7 @@ pub(super) struct Running {
     /// The thread that reminds the server, and what ends that.
     reminder: Option<(SyncSender<()>, JoinHandle<()>)>,
     /// What ends the cut when a signal ends the command.
-    _ending: Ending,
+    _ending: Heeding,
 }
 
 impl Running {
@@ -59,7 +60,7 @@ impl Running {
         let body = http.post(PATH, CUT_BYTES_MAX)?;
         let (id, cut) = described(&body).ok_or_else(unexpected)?;
         let path = format!("{PATH}/{id}");
-        let ending = Ending::on_signals(endpoint, path.clone())?;
+        let ending = end_on_signals(endpoint, path.clone())?;
         let http = Arc::new(Mutex::new(http));
         let reminder = remind(http.clone(), &path, &cut);
         Ok(Self { http, path, cut, refusal: None, reminder, _ending: ending })

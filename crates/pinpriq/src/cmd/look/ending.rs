@@ -6,13 +6,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{JoinHandle, spawn};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
-use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level::raise;
 
+use super::super::signals::{Heeding, unhandled};
 use crate::exit::Failure;
 
 /// What heeds these signals until it is dropped.
@@ -20,42 +19,25 @@ use crate::exit::Failure;
 pub(super) struct Ending {
     /// Whether a signal has asked to end.
     asked: Arc<AtomicBool>,
-    hang_up: Handle,
-    thread: Option<JoinHandle<()>>,
+    _hang_up: Heeding,
 }
 
 impl Ending {
     /// Notes from now on what asks to end. A terminal that closes asks for it too, while it makes a
     /// server only read its files again.
     pub(super) fn begin() -> Result<Self, Failure> {
-        let fail = |error| Failure::on_the_way(format!("signals cannot be handled: {error}"));
         let asked = Arc::<AtomicBool>::default();
         for signal in [SIGINT, SIGTERM] {
-            flag::register(signal, Arc::clone(&asked)).map_err(fail)?;
+            flag::register(signal, Arc::clone(&asked)).map_err(|error| unhandled(&error))?;
         }
-        let mut signals = Signals::new([SIGHUP]).map_err(fail)?;
-        let hang_up = signals.handle();
-        let wait = move || {
-            for _ in signals.forever() {
-                end_in_order();
-            }
-        };
-        Ok(Self { asked, hang_up, thread: Some(spawn(wait)) })
+        let hang_up = Heeding::begin(&[SIGHUP], |_| end_in_order())?;
+        Ok(Self { asked, _hang_up: hang_up })
     }
 
     /// Asks the server to stop if something has asked to end before it listened to signals.
     pub(super) fn pass_on(&self) {
         if self.asked.load(Ordering::SeqCst) {
             end_in_order();
-        }
-    }
-}
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        self.hang_up.close();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
         }
     }
 }

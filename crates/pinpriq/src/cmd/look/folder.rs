@@ -6,12 +6,11 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::thread::{JoinHandle, spawn};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level::emulate_default_handler;
 
+use super::super::signals::Heeding;
 use crate::exit::Failure;
 use crate::logging::tell;
 
@@ -75,38 +74,15 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// What waits for signals until it is dropped. A signal ends the process as it would without this,
-/// after the directory was removed.
-#[derive(Debug)]
-pub(super) struct Watching {
-    signals: Handle,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Watching {
-    /// Removes this directory when a signal comes.
-    pub(super) fn over(folder: &Folder) -> Result<Self, Failure> {
-        let fail = |error| Failure::on_the_way(format!("signals cannot be handled: {error}"));
-        let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(fail)?;
-        let handle = signals.handle();
-        let path = folder.path.clone();
-        let wait = move || {
-            let Some(signal) = signals.forever().next() else { return };
-            // Nobody is left to tell if it stays.
-            let _ = remove(&path);
-            let _ = emulate_default_handler(signal);
-        };
-        Ok(Self { signals: handle, thread: Some(spawn(wait)) })
-    }
-}
-
-impl Drop for Watching {
-    fn drop(&mut self) {
-        self.signals.close();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+/// Removes a directory when a signal comes, until what this returns is dropped. Then the signal
+/// ends the process as it would without this.
+pub(super) fn watch_over(folder: &Folder) -> Result<Heeding, Failure> {
+    let path = folder.path.clone();
+    Heeding::begin(&[SIGHUP, SIGINT, SIGTERM], move |signal| {
+        // Nobody is left to tell if it stays.
+        let _ = remove(&path);
+        let _ = emulate_default_handler(signal);
+    })
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::super::signals::unhandled;
 use crate::exit::Failure;
 
 /// How many events may wait for a job: those about its command, and a few signals. Further signals
@@ -34,8 +35,7 @@ pub(super) enum Event {
 /// without its terminal, as `nohup` does.
 pub(super) fn signals() -> Result<Signals, Failure> {
     let hang_up = (!ignores_hang_up()).then_some(SIGHUP);
-    Signals::new([SIGTERM, SIGINT].into_iter().chain(hang_up))
-        .map_err(|error| Failure::on_the_way(format!("signals cannot be handled: {error}")))
+    Signals::new([SIGTERM, SIGINT].into_iter().chain(hang_up)).map_err(|error| unhandled(&error))
 }
 
 /// Whether this process was started with SIGHUP ignored, as far as the system tells.
