@@ -1,11 +1,12 @@
-"""Holds archives against what servers had: `archive_check.py PROGRAM WORK MOMENTS`. WORK is empty.
+"""Holds archives against what servers had: `archive_check.py PROGRAM WORK MOMENTS STORE SEED`.
+WORK is empty, and STORE is moto or radosgw.
 
-Three servers at a time, of one and of two shards, are backed up under load: into moto's S3 behind a
+Three servers at a time, of one and of two shards, are backed up under load: into the store behind a
 proxy that makes trouble, and into a directory. Moments are restored into new directories, on which
 servers are started, and each must have what the first one had at that moment. Races, kills and
 damage are brought about. Called by scripts/archive-check. Meanwhile three others archive by
-themselves: see archive_serving.py. And the drills of the documentation are played: see
-archive_drills.py.
+themselves: see archive_serving.py. So do three more, which the crash harness kills at random: see
+archive_crash.py. And the drills of the documentation are played: see archive_drills.py.
 
 Numbers go one after the other into a queue, then into a second one, which is in another shard if
 there are two, then into a third one, of which the oldest are popped. So a cut has numbers without a
@@ -24,6 +25,7 @@ import threading
 import time
 import traceback
 
+from archive_crash import Crash
 from archive_drills import Drills
 from archive_serving import Archiving
 from archive_store import (
@@ -472,13 +474,11 @@ def main():
         del os.environ[name]
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ending.set())
-    port, client = begin_store()
+    port, client = begin_store(WORK)
     # The first two are of backups, and their listings have many pages.
-    proxies = [Proxy(port, seed, page) for seed, page in ((1, 7), (2, 7), (3, 50), (4, 50), (5, 50))]
-    buckets = [
-        Bucket(client, prefix, proxy)
-        for prefix, proxy in zip(("one/deep", "two", "serving/one", "serving/two", "drills"), proxies)
-    ]
+    prefixes = ["one/deep", "two", "serving/one", "serving/two", "drills", "crash/one", "crash/two"]
+    proxies = [Proxy(port, seed, 7 if seed < 3 else 50) for seed in range(1, len(prefixes) + 1)]
+    buckets = [Bucket(client, prefix, proxy) for prefix, proxy in zip(prefixes, proxies)]
     trials = [
         Backups("S3 with one shard", 1, buckets[0], proxies[0]),
         Backups("S3 with two shards", 2, buckets[1], proxies[1]),
@@ -487,6 +487,9 @@ def main():
         Archiving("archiving in S3 with two shards", 2, buckets[3], proxies[3]),
         Archiving("archiving in a directory", 2, Folder(WORK / "mounted" / "place"), None),
         Drills("drills", 2, buckets[4], proxies[4]),
+        Crash("crashes while archiving in S3 with one shard", 1, buckets[5], proxies[5]),
+        Crash("crashes while archiving in S3 with two shards", 2, buckets[6], proxies[6]),
+        Crash("crashes while archiving in a directory", 2, Folder(WORK / "crashed"), None),
     ]
     (WORK / "mounted").mkdir()
     failed = False

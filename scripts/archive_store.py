@@ -1,22 +1,29 @@
-"""Stores for scripts/archive_check.py: moto's S3, a proxy that makes trouble before it, and both
-kinds of places as they are without the program. Decides nothing about archives.
+"""Stores for scripts/archive_check.py: moto's S3 or Ceph's, a proxy that makes trouble before it,
+and both kinds of places as they are without the program. Decides nothing about archives.
 """
 
+import atexit
 import collections
 import http.client
 import logging
+import os
 import pathlib
 import random
 import re
 import secrets
 import socketserver
 import stat
+import subprocess
+import sys
 import threading
 
 # How long a request may take before it counts as lost, in seconds.
 PATIENCE = 60
 BUCKET = "archives"
 KEY, SECRET = "AKIA" + secrets.token_hex(8).upper(), secrets.token_hex(20)
+REGION = "us-east-1"
+# Which store it is, moto or radosgw.
+STORE = sys.argv[4]
 
 # What is met with, by chance, and how long a slow answer takes in seconds.
 TROUBLES = ["refused", "failed", "cut", "torn", "lost", "slow"]
@@ -58,7 +65,7 @@ class Proxy(socketserver.ThreadingTCPServer):
         self.store, self.page = store, page
         self.dice = random.Random(seed)
         self.lock = threading.Lock()
-        # The store looks for an object before it makes one. Nothing may come in between.
+        # moto looks for an object before it makes one. Nothing may come in between.
         self.one_put = threading.Lock()
         # The part of all requests that meet with trouble.
         self.share = 0.0
@@ -150,8 +157,8 @@ class Connection(socketserver.StreamRequestHandler):
         if trouble == "slow":
             proxy.wait_a_little()
         is_listing = method == "GET" and "list-type=2" in path
-        target = f"{path}&max-keys={proxy.page}" if is_listing else path
-        status, answered, answer = self.passed_on(method, target, headers, body)
+        pass_on = self.listed if is_listing else self.passed_on
+        status, answered, answer = pass_on(method, path, headers, body)
         if trouble == "lost":
             return False
         if trouble == "failed":
@@ -163,10 +170,21 @@ class Connection(socketserver.StreamRequestHandler):
             return False
         return self.send(status, answered, answer)
 
+    def listed(self, method, path, headers, body):
+        """Passes a request for a listing on, with few names in a page."""
+        target = f"{path}&max-keys={self.server.page}"
+        if STORE == "radosgw":
+            # It checks signatures. Where that of the program is good, ours is asked with.
+            whole = self.passed_on(method, path, headers, body)
+            if whole[0] != 200:
+                return whole
+            headers = signed(method, f"127.0.0.1:{self.server.store}", target)
+        return self.passed_on(method, target, headers, body)
+
     def passed_on(self, method, path, headers, body):
         connection = http.client.HTTPConnection("127.0.0.1", self.server.store, timeout=PATIENCE)
-        is_new = "if-none-match" in headers
-        if is_new:
+        is_alone = "if-none-match" in headers and STORE == "moto"
+        if is_alone:
             self.server.one_put.acquire()
         try:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
@@ -177,7 +195,7 @@ class Connection(socketserver.StreamRequestHandler):
             answer = connection.getresponse()
             return answer.status, answer.getheaders(), answer.read()
         finally:
-            if is_new:
+            if is_alone:
                 self.server.one_put.release()
             connection.close()
 
@@ -190,6 +208,17 @@ class Connection(socketserver.StreamRequestHandler):
         return True
 
 
+def signed(method, host, path):
+    """Returns the headers of a request of ours that has no body."""
+    from botocore.auth import S3SigV4Auth
+    from botocore.awsrequest import AWSRequest
+    from botocore.credentials import Credentials
+
+    request = AWSRequest(method, f"http://{host}{path}", {"Host": host})
+    S3SigV4Auth(Credentials(KEY, SECRET), "s3", REGION).add_auth(request)
+    return request.headers
+
+
 class Bucket:
     """A place in the store, seen past the program and the proxy."""
 
@@ -199,7 +228,7 @@ class Bucket:
         self.environment = {
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{proxy.server_address[1]}",
             "AWS_ALLOW_HTTP": "true",
-            "AWS_REGION": "us-east-1",
+            "AWS_REGION": REGION,
             "AWS_ACCESS_KEY_ID": KEY,
             "AWS_SECRET_ACCESS_KEY": SECRET,
         }
@@ -254,17 +283,41 @@ class Folder:
             expect(mode == wanted, f"{path} has the mode {mode:o}")
 
 
-def begin_store():
-    """Starts moto, and returns its port and a client."""
-    import boto3
+def begin_moto():
+    """Starts moto, and returns its port."""
     from moto.server import ThreadedMotoServer
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     store = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     store.start()
-    _, port = store.get_host_and_port()
+    return store.get_host_and_port()[1]
+
+
+def begin_radosgw(work):
+    """Starts Ceph, which ends with this process, and returns the port of its gateway."""
+    words = ["scripts/radosgw", work / "radosgw", BUCKET]
+    with (work / "radosgw.log").open("w", encoding="utf-8") as log:
+        store = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
+            env=os.environ | {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET},
+        )
+    atexit.register(store.communicate)
+    told = {}
+    while line := store.stdout.readline().strip():
+        name, told[name] = line.split("=", 1)
+    if not told:
+        # It has said why. With 4 it cannot be had here.
+        sys.exit(store.wait())
+    return int(told["AWS_ENDPOINT_URL"].rsplit(":", 1)[1])
+
+
+def begin_store(work):
+    """Starts the store, and returns its port and a client."""
+    import boto3
+
+    port = begin_radosgw(work) if STORE == "radosgw" else begin_moto()
     client = boto3.client(
-        "s3", endpoint_url=f"http://127.0.0.1:{port}", region_name="us-east-1",
+        "s3", endpoint_url=f"http://127.0.0.1:{port}", region_name=REGION,
         aws_access_key_id=KEY, aws_secret_access_key=SECRET,
     )
     client.create_bucket(Bucket=BUCKET)

@@ -19,8 +19,8 @@ from archive_store import Failure, ending, expect
 
 PROGRAM, WORK = sys.argv[1], pathlib.Path(sys.argv[2])
 
-# How many moments of a server that archives are chosen by chance, and restored.
-MOMENTS = int(sys.argv[3])
+# How many moments of a server that archives are chosen by chance, and where the choice starts.
+MOMENTS, SEED = int(sys.argv[3]), int(sys.argv[5])
 
 # How long anything may take before it counts as missing, in seconds.
 PATIENCE = 60
@@ -187,22 +187,27 @@ class Runner:
             self.file.write(text)
             self.file.flush()
 
-    def begin(self, *words, stdout=subprocess.PIPE, **variables):
+    def begin(self, *words, program=PROGRAM, stdout=subprocess.PIPE, **variables):
         go_on()
+        # What it starts itself can be ended with it.
         process = subprocess.Popen(
-            [PROGRAM, *map(str, words)], env=self.environment | variables, cwd=WORK, text=True,
-            stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
+            [program, *map(str, words)], env=self.environment | variables, cwd=WORK, text=True,
+            stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, start_new_session=True,
         )
         with self.lock:
             self.processes.append(process)
         return process
 
-    def end(self, process):
+    def end(self, process, within=PATIENCE):
         """Returns the status of a command, and what it has printed."""
-        try:
-            printed, told = process.communicate(timeout=PATIENCE)
-        except subprocess.TimeoutExpired as error:
-            raise Failure(f"{process.args[1:]} has not ended in {PATIENCE} s") from error
+        until, printed = time.monotonic() + within, None
+        while printed is None:
+            try:
+                printed, told = process.communicate(timeout=1)
+            except subprocess.TimeoutExpired:
+                go_on()
+                is_late = time.monotonic() > until
+                expect(not is_late, f"{process.args[1:]} has not ended in {within} s")
         status = process.returncode
         self.log(f"{process.args[1:]}: {status}\n{printed}{told}")
         expect("panicked" not in told and status != 101, f"{process.args[1:]} has panicked")
@@ -226,7 +231,7 @@ class Runner:
             processes = list(self.processes)
         for process in processes:
             if process.poll() is None:
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
 
 

@@ -9,6 +9,7 @@ import { Api, flow, MARKUP, seed } from "./seed.mjs";
 import { actions } from "./actions.mjs";
 import { bulk } from "./bulk.mjs";
 import { checks } from "./checks.mjs";
+import { look } from "./look.mjs";
 import { screenshots } from "./screenshots.mjs";
 import { pictures, signing } from "./signing.mjs";
 
@@ -144,6 +145,7 @@ try {
     await checks.many(world);
     await checks.gone(world);
     await signing(world);
+    await look(world);
   }
 } catch (error) {
   // At once, since what follows may wait for what has just broken.

@@ -36,6 +36,7 @@ const FACTS_MS = 10_000;
 const main = document.getElementById("main");
 const nav = document.getElementById("nav");
 const banner = document.getElementById("banner");
+const look = document.getElementById("look");
 const menu = document.getElementById("menu");
 
 fill(
@@ -192,7 +193,8 @@ every(FACTS_MS, async () => {
     fill(document.getElementById("facts"), version);
     return;
   }
-  const { persistence, clients } = await read("/v1/server");
+  const { server: it, persistence, clients } = await read("/v1/server");
+  tellLook(it.look_at_ms);
   const hasFailed = persistence.journal_failure !== "none";
   fill(
     document.getElementById("facts"),
@@ -200,6 +202,13 @@ every(FACTS_MS, async () => {
     `${version} · ${persistence.durability} · ${plural(clients.connected_clients, "connection")}`,
   );
 });
+
+// A server that only shows a moment says so above every view. In UTC, as the command does.
+function tellLook(ms) {
+  const at = ms !== null && new Date(ms).toISOString();
+  const text = at ? `A look at ${at}: nothing changes here.` : "";
+  if (look.textContent !== text) look.textContent = text;
+}
 
 addEventListener("hashchange", () => isOut || show(true));
 begin();

@@ -25,6 +25,8 @@ pub(crate) struct Facts {
     pub(crate) incarnation: u64,
     pub(crate) uptime: Span,
     pub(crate) now: Timestamp,
+    /// The moment that is only looked at, if the server is there for no more.
+    pub(crate) look: Option<Timestamp>,
     pub(crate) clients: u64,
     pub(crate) blocked: u64,
     pub(crate) durability: Durability,
@@ -85,6 +87,7 @@ impl Facts {
             incarnation: self.incarnation.max(other.incarnation),
             uptime: self.uptime.max(other.uptime),
             now: self.now.max(other.now),
+            look: self.look.max(other.look),
             clients: self.clients + other.clients,
             blocked: self.blocked + other.blocked,
             durability: other.durability,

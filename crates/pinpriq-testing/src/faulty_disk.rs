@@ -168,6 +168,15 @@ impl FaultyDisk {
         self.state().files()
     }
 
+    /// The bytes that each file occupies, including reserved bytes.
+    #[must_use]
+    pub fn sizes(&self) -> BTreeMap<String, u64> {
+        let state = self.state();
+        let bytes = |inode: &Inode| (inode.bytes.len() as u64).max(inode.reserved);
+        let of = |id| state.inodes.get(id).map_or(0, bytes);
+        state.directory.iter().map(|(name, id)| (name.clone(), of(id))).collect()
+    }
+
     /// Stores a file durably, and replaces any file of that name.
     pub fn put(&self, name: &str, bytes: Vec<u8>) {
         self.state().insert_durable(name, bytes);

@@ -12,6 +12,7 @@
 
 mod book;
 mod checks;
+mod cut;
 mod digest;
 mod lease;
 mod reading;
@@ -24,8 +25,9 @@ mod shelf;
 mod tolerance;
 
 pub use checks::check;
+pub use cut::{Between, cut};
 pub use digest::digest;
-pub use reading::{History, Unreadable};
+pub use reading::{History, Unreadable, records};
 pub use record::{Delivery, Event, Operation, Outcome, Record};
 pub use recorder::Recorder;
 pub use report::{Report, Tally, Verdict, Violation};

@@ -220,6 +220,14 @@ impl Simulation {
         self.shards[shard].shard().end_gathering();
     }
 
+    /// Lets this shard tell those who copy its journal how far it is, as its thread does when one
+    /// of them wakes it.
+    pub fn answer_cuts(&mut self, shard: usize) {
+        let shard = self.shards[shard].shard();
+        shard.answer_cuts();
+        shard.end_gathering();
+    }
+
     /// Returns when something will be due by itself.
     #[must_use]
     pub fn due(&mut self) -> Option<Timestamp> {

@@ -4,10 +4,11 @@
 //! The parts that run are those of the product: engine, journal, shard, outboxes and doors. The
 //! disk ([`FaultyDisk`](crate::faulty_disk::FaultyDisk)), the clocks, the connections and the
 //! clients are simulated. The oracle is a naive model ([`crate::model`]), which receives every
-//! command that the engine receives, and a book of everything that the store was given. There are
-//! no sockets, threads or async runtime here: the tests of the server and of the program cover
-//! those.
+//! command that the engine receives, and a book of everything that the store was given. In some
+//! runs the server has an archive too. There are no sockets or async runtime here, and no threads
+//! but those of an archive: the tests of the server and of the program cover those.
 
+mod archive;
 mod ask;
 mod book;
 mod bugs;

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::Extent;
 
 use super::Value::Each;
@@ -45,6 +46,10 @@ pub(crate) static TABLE: &[Entry] = figures! {
         uptime_in_seconds: Gauge Seconds "the time since the start", |it| it.uptime.ms() / 1_000;
         server_time_ms: Gauge Milliseconds "the time of the server, since the Unix epoch",
             |it| it.now.ms();
+        look_at_ms: Gauge Milliseconds
+            "the moment that is shown, since the Unix epoch. Only a \
+             [look](../operating.md#looking-at-a-moment) has this line",
+            |it| it.look.map(Timestamp::ms);
         log_lines_dropped: Counter Plain
             "lines of the log that were dropped because they were not read in time",
             |it| it.log_lines_dropped;
@@ -221,7 +226,7 @@ pub(crate) fn sections(
 fn put_figure(lines: &mut String, name: &str, value: Value) {
     let shown = match value {
         Value::Number(number) => number.to_string(),
-        Value::Missing => String::new(),
+        Value::Missing => return,
         Value::Text(text) => text,
         Value::Histogram(values) => histogram_line(&values),
         Value::Times(times) => format!("count={},sum={}", times.count(), times.sum_ms),

@@ -24,6 +24,7 @@ shards:1
 incarnation:2
 uptime_in_seconds:3
 server_time_ms:4
+look_at_ms:123
 log_lines_dropped:118
 audit_events_dropped:119
 
@@ -230,6 +231,7 @@ fn facts() -> Facts {
         incarnation: 2,
         uptime: Span::from_ms(3_999),
         now: Timestamp::from_ms(4),
+        look: Some(Timestamp::from_ms(123)),
         clients: 5,
         blocked: 6,
         failure: Some("it is full".to_owned()),
@@ -296,6 +298,12 @@ fn info_tells_each_figure_in_its_section() {
         |line: &&str| line.starts_with("pinpriq_version:") || line.starts_with("process_id:");
     let lines: Vec<&str> = lines.lines().filter(|line| !varies(line)).collect();
     assert_eq!(lines, INFO.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn info_has_no_line_for_a_number_that_is_missing() {
+    let lines = info::lines(&Facts { look: None, ..facts() }, &[]);
+    assert!(lines.contains("server_time_ms:4\r\n") && !lines.contains("look_at_ms"), "{lines}");
 }
 
 #[test]

@@ -586,6 +586,7 @@ impl Shard {
             incarnation: self.inspect(|durable| durable.engine().header()).incarnation,
             uptime: now.since(self.started_at),
             now: self.look.get().map_or(now, |look| look.at),
+            look: self.look.get().map(|look| look.at),
             clients,
             blocked,
             durability: self.durability,

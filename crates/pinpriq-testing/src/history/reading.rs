@@ -12,7 +12,7 @@ use crate::history::record::{Event, Operation, Outcome, Record};
 
 /// The refusal of a server whose disk has failed. The request may still be carried out, since
 /// it is unknown what the disk has kept.
-const DISK_FAILED: &str = "STORE";
+pub(crate) const DISK_FAILED: &str = "STORE";
 
 /// A request from its beginning to its end, or one operation of a transaction.
 #[derive(Clone, Debug)]
@@ -78,11 +78,10 @@ impl History {
     pub fn read(input: impl BufRead) -> Result<Self, Unreadable> {
         let mut history = Self::default();
         let mut places: HashMap<u64, Range<usize>> = HashMap::new();
-        for (index, line) in input.lines().enumerate() {
-            let line = line?;
-            let at = |reason: String| Unreadable::Line { line: index + 1, reason };
-            let record = serde_json::from_str(&line).map_err(|error| at(error.to_string()))?;
-            history.add(&mut places, record).map_err(at)?;
+        for read in numbered(input) {
+            let (line, record) = read?;
+            let refused = |reason: String| Unreadable::Line { line, reason };
+            history.add(&mut places, record).map_err(refused)?;
         }
         Ok(history)
     }
@@ -142,6 +141,22 @@ impl History {
         }
         Ok(())
     }
+}
+
+/// Reads the records of a history. Whether one contradicts another is not looked at.
+pub fn records(input: impl BufRead) -> Result<Vec<Record>, Unreadable> {
+    numbered(input).map(|read| read.map(|(_, record)| record)).collect()
+}
+
+/// The records of a history with the numbers of their lines, from 1.
+fn numbered(input: impl BufRead) -> impl Iterator<Item = Result<(usize, Record), Unreadable>> {
+    input.lines().enumerate().map(|(index, text)| -> Result<(usize, Record), Unreadable> {
+        let (text, line) = (text?, index + 1);
+        match serde_json::from_str::<Record>(&text) {
+            Ok(record) => Ok((line, record)),
+            Err(error) => Err(Unreadable::Line { line, reason: error.to_string() }),
+        }
+    })
 }
 
 /// Checks whether this outcome is possible for this operation.

@@ -45,6 +45,22 @@ impl<W: Write> Recorder<W> {
         self.write(&Record::Happened { at_us, event })
     }
 
+    /// Repeats a record of another history. Requests and connections after it have numbers of their
+    /// own.
+    pub fn repeat(&self, record: &Record) -> io::Result<()> {
+        match record {
+            Record::Invoked { client, call, .. } => {
+                self.calls.fetch_max(call + 1, Ordering::Relaxed);
+                self.clients.fetch_max(client + 1, Ordering::Relaxed);
+            }
+            Record::Happened { event: Event::ConnectionClosed { client }, .. } => {
+                self.clients.fetch_max(client + 1, Ordering::Relaxed);
+            }
+            Record::Answered { .. } | Record::Happened { .. } => {}
+        }
+        self.write(record)
+    }
+
     /// Ends the history, and returns its output.
     pub fn finish(self) -> io::Result<W> {
         let mut out = self.out.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -11,6 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::faulty_disk::FaultyDisk;
 use pinpriq_proto::change::{Change, Header, Place};
 use pinpriq_proto::task::{State, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
@@ -20,6 +21,7 @@ use pinpriq_store::{
     StoreError, TaskCounts, Urgency, Volume,
 };
 
+use crate::sim::archive::first_commit;
 use crate::sim::bugs::Bug;
 use crate::sim::oracle::Oracle;
 
@@ -399,6 +401,8 @@ pub(crate) fn difference(expected: &Fold, read: &Fold) -> String {
 pub(crate) struct Watched {
     pub(crate) journal: Rc<RefCell<Journal>>,
     pub(crate) oracle: Rc<RefCell<Oracle>>,
+    /// Where the journal is.
+    pub(crate) disk: FaultyDisk,
     /// What was read at the start.
     pub(crate) loaded: Rc<RefCell<Fold>>,
     pub(crate) bug: Option<Bug>,
@@ -427,6 +431,22 @@ impl Watched {
         }
         self.oracle.borrow_mut().failed |= done.is_err();
         done
+    }
+
+    /// Notes which commits a start has found, and that it has read what they lead to.
+    fn note_begun(&self, incarnation: u64) {
+        let oracle = &mut *self.oracle.borrow_mut();
+        let Some(chronicle) = &mut oracle.chronicle else { return };
+        let Some(first) = first_commit(&self.disk.files(), incarnation) else {
+            panic!("incarnation {incarnation} has begun without a segment")
+        };
+        chronicle.go_on_at(first);
+        let (known, loaded) = (chronicle.latest(), self.loaded.borrow());
+        assert!(
+            are_same(&known, &loaded),
+            "the log goes on with commit {first} and not with the state before it: {}",
+            difference(&known, &loaded)
+        );
     }
 }
 
@@ -465,7 +485,11 @@ impl Store for Watched {
             (book.awaited, book.told) = (0, 0);
             book.reached.clear();
         }
-        self.journal.borrow_mut().begin(header)
+        let begun = self.journal.borrow_mut().begin(header);
+        if begun.is_ok() {
+            self.note_begun(header.incarnation);
+        }
+        begun
     }
 
     fn append(
@@ -488,6 +512,9 @@ impl Store for Watched {
             let oracle = &mut *self.oracle.borrow_mut();
             oracle.trail.note(|| format!("  batch {} {urgency:?}: {changes:?}", position.0));
             oracle.book.append(position.0, changes, urgency);
+            if let Some(chronicle) = &mut oracle.chronicle {
+                chronicle.append(position.0, header, changes);
+            }
             if !oracle.book.is_starting {
                 oracle.book.unreached.push_back((position.0, noted));
             }
@@ -515,6 +542,16 @@ impl Store for Watched {
             return Ok(Progress { reached: Position(book.awaited.max(progress.reached.0)) });
         }
         Ok(progress)
+    }
+
+    fn has_cut_request(&self) -> bool {
+        self.journal.borrow().has_cut_request()
+    }
+
+    fn note_cuts(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        let noted = self.journal.borrow_mut().note_cuts(now);
+        self.oracle.borrow_mut().failed |= noted.is_err();
+        noted
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {

@@ -1,7 +1,7 @@
 //! Bugs that are planted on purpose, to check that the simulator detects them.
 //!
-//! Each is a wrapper around something real: the store, the disk, or the wire. None of them is in
-//! the product.
+//! Each is a wrapper around something real: the store, the disk, the wire, or what drives the
+//! archive. None of them is in the product.
 
 pinpriq_proto::worded! {
     /// A planted bug.
@@ -30,6 +30,8 @@ pinpriq_proto::worded! {
         NothingPutBack => "unsent-pops-not-put-back",
         MissingDeleted => "missing-job-said-to-be-deleted",
         DelayForgotten => "delay-of-a-job-not-told",
+        MomentTooLate => "archived-as-of-a-later-moment",
+        UnsentNotKept => "segments-not-kept-until-archived",
     }
 
     /// Returns the word by which reports and arguments know it.

@@ -66,6 +66,7 @@ impl World {
         self.keep_clients();
         self.drop_schedules();
         self.drain_everything();
+        self.finish_archive();
         self.check_empty();
     }
 
@@ -247,6 +248,7 @@ impl World {
         );
         // Three spares, and one segment that is about to become one.
         let most = self.most_bytes_used(0) + self.knobs.segment_bytes;
+        let most = most + self.bytes_for_archive(figures.segments);
         let used = self.disk.used();
         assert!(
             used <= most,

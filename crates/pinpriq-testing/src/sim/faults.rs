@@ -34,6 +34,16 @@ pinpriq_proto::worded! {
         Stall => "client stopped reading",
         Silence => "client stopped in a request",
         Stop => "server stopped in order",
+        Archived => "moment archived",
+        Restored => "archived moment compared",
+        ArchiveAway => "archive out of reach",
+        ArchiveRefused => "object not archived",
+        ArchiveAnswerLost => "answer about an object lost",
+        ArchiveUnread => "archive not read",
+        ArchiveKill => "process killed while it archived",
+        ArchiveLate => "object of a killed process came late",
+        ArchiveRemoval => "archive emptied by hand",
+        ArchiveGap => "segments given up before they were archived",
     }
 
     /// Returns the word by which reports and arguments know it.

@@ -188,6 +188,16 @@ knobs! {
     memory_bytes = 0, |dice| dice.pick(&[0, 3_000, 20_000]);
     /// The number of clients that speak the protocol of beanstalkd.
     beanstalkd_clients = 0, |dice| dice.pick(&[0, 0, 0, 1, 2, 3]);
+    /// How many of a hundred rounds ask for a cut for the archive, 0 without an archive.
+    archive = 0, |dice| dice.pick(&[0, 0, 0, 0, 5, 20]);
+    /// How many of a thousand operations at the place of the archive fail.
+    archive_troubles = 0, |dice| dice.pick(&[0, 5, 30, 100]);
+    /// The rate at which the place is out of reach for a while.
+    archive_outages = 0, |dice| fault(dice, 6);
+    /// How many of a hundred cuts end with the server killed while they are sent.
+    archive_kills = 0, |dice| dice.pick(&[0, 10, 25]);
+    /// The rate at which somebody removes marks, or everything, from the place.
+    archive_removals = 0, |dice| fault(dice, 4);
 }
 
 /// Draws a weight around the usual one: sometimes 0, sometimes a multiple.
@@ -209,6 +219,13 @@ fn fault(dice: &mut Dice, usual: u64) -> u64 {
 }
 
 impl Knobs {
+    /// Whether files that are only kept may be given up because of a fault of the disk, while the
+    /// journal fails for another one.
+    pub(crate) const fn may_give_up_files(&self) -> bool {
+        let errors = self.write_errors + self.sync_errors + self.directory_errors;
+        self.full_disks + self.write_outages + self.sync_outages + errors > 0
+    }
+
     /// Parses a line of `name=value`. Knobs that are not named are drawn from the seed.
     pub fn parse(line: &str) -> Result<Self, String> {
         let mut pairs = Vec::new();

@@ -25,6 +25,7 @@ use pinpriq_server::config::DoorName;
 use pinpriq_server::parts::{Asked, Witness, at_home};
 use pinpriq_store::Durable;
 
+use crate::sim::archive::Chronicle;
 use crate::sim::ask::{Answerer, Ask, Text};
 use crate::sim::book::Book;
 use crate::sim::clock::Clocks;
@@ -126,6 +127,8 @@ impl Expecting {
 pub(crate) struct Oracle {
     pub(crate) model: Model,
     pub(crate) book: Book,
+    /// All commits, if there is an archive.
+    pub(crate) chronicle: Option<Chronicle>,
     pub(crate) clients: BTreeMap<ClientId, Expecting>,
     /// The number of shards. The model is that of one of them.
     pub(crate) shards: usize,
@@ -158,6 +161,7 @@ impl Oracle {
                 model
             },
             book: Book::default(),
+            chronicle: None,
             clients: BTreeMap::new(),
             shards: 1,
             requeues: true,

@@ -215,7 +215,7 @@ impl World {
         }
     }
 
-    fn lose_power_as(&mut self, kind: Kind) {
+    pub(crate) fn lose_power_as(&mut self, kind: Kind) {
         let policy = self.survival();
         self.crash(policy, kind);
     }
@@ -234,6 +234,10 @@ impl World {
 
     /// Ends the server in its current state.
     fn go_down(&mut self, survives: Survives) {
+        let may_lose = !self.oracle.borrow().failed || self.knobs.may_give_up_files();
+        if let Some(archive) = &mut self.archive {
+            archive.disconnect(may_lose);
+        }
         self.sim = None;
         self.journal = None;
         self.clock = None;
@@ -305,6 +309,7 @@ impl World {
         }
         self.sim = Some(sim);
         self.counts.note(Kind::Stop);
+        self.archive_the_rest();
         self.go_down(Survives::Written);
         // What was synced survives a power loss after the end of the process.
         if self.dice.chance(50) {
@@ -367,6 +372,9 @@ impl World {
 
     /// Ends a start that has failed.
     fn lose_start(&mut self, policy: CrashPolicy, survives: Survives) {
+        if let Some(archive) = &mut self.archive {
+            archive.disconnect(false);
+        }
         self.journal = None;
         self.oracle.borrow_mut().book.went_down(survives);
         self.fall(policy);
@@ -424,11 +432,16 @@ impl World {
         } else {
             Runner::Inline
         };
-        let journal = Rc::new(RefCell::new(Journal::open(disk, options, runner)?));
+        let mut journal = Journal::open(disk, options, runner)?;
+        let is_full = self.capacity < u64::MAX;
+        if let Some(archive) = &mut self.archive {
+            journal = journal.tapped_by(archive.connect(is_full));
+        }
+        let journal = Rc::new(RefCell::new(journal));
         self.journal = Some(Rc::clone(&journal));
         let loaded = Rc::new(RefCell::new(Fold::new()));
-        let oracle = Rc::clone(&self.oracle);
-        let store = Watched { journal, oracle, loaded: Rc::clone(&loaded), bug: self.bug };
+        let (oracle, disk) = (Rc::clone(&self.oracle), self.disk.clone());
+        let store = Watched { journal, oracle, disk, loaded: Rc::clone(&loaded), bug: self.bug };
         let (limits, now) = (self.engine_limits(), self.clocks.wall());
         let seed = self.dice.roll();
         let loading = Loading::load(Box::new(store), limits, seed)?;

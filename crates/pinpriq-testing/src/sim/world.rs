@@ -25,6 +25,7 @@ use pinpriq_store::shards::shard_of;
 use pinpriq_store::{Durable, Journal};
 
 use crate::server::Simulation;
+use crate::sim::archive::{Archive, Chronicle};
 use crate::sim::ask::{Ask, ELSEWHERE};
 use crate::sim::bugs::Bug;
 use crate::sim::chooser::{Chooser, SHARD_TAG, TUBES_IN_THE_SHARD};
@@ -63,11 +64,12 @@ pub(crate) struct World {
     pub(crate) sim: Option<Simulation>,
     pub(crate) clock: Option<Rc<ServerClock>>,
     pub(crate) oracle: Rc<RefCell<Oracle>>,
+    pub(crate) archive: Option<Archive>,
     pub(crate) clients: Vec<Client>,
     pub(crate) known: Knowledge,
     pub(crate) counts: Counts,
     pub(crate) operations: u64,
-    rounds: u64,
+    pub(crate) rounds: u64,
     serial: u64,
     /// The round in which a fault of the disk ends.
     pub(crate) fault_until: Option<u64>,
@@ -98,6 +100,7 @@ impl World {
             oracle.book.keeps_all = knobs.bit_flips > 0;
             oracle.requeues = knobs.pinpriq_options & 4 == 0;
             oracle.shards = to_usize(knobs.shards);
+            oracle.chronicle = (knobs.archive > 0).then(Chronicle::default);
             let elsewhere = shard_of(ELSEWHERE, oracle.shards);
             let here = shard_of(SHARD_TAG, oracle.shards);
             assert!(oracle.shards == 1 || elsewhere != here);
@@ -114,6 +117,7 @@ impl World {
             sim: None,
             clock: None,
             oracle,
+            archive: (knobs.archive > 0).then(|| Archive::new(knobs, bug)),
             clients: Vec::new(),
             known: Knowledge::default(),
             counts: Counts::default(),
@@ -212,6 +216,7 @@ impl World {
         if self.sim.is_none() {
             return;
         }
+        self.archive_a_little();
         self.keep_clients();
         let chosen = self.dice.index(self.clients.len());
         self.speak(chosen);
@@ -606,7 +611,8 @@ impl World {
                 figures.bytes_used,
                 figures.bytes_live
             );
-            let (used, most) = (self.disk.used(), most + 4 * self.knobs.segment_bytes);
+            let kept = self.bytes_for_archive(figures.segments);
+            let (used, most) = (self.disk.used(), kept + most + 4 * self.knobs.segment_bytes);
             assert!(used <= most, "{used} bytes on disk for {figures:?}: {}", self.file_sizes());
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! These runs are short, for every build. The program `pinpriq-sim` runs any number of them.
 
-use pinpriq_testing::sim::{Bug, Failure, Knobs, Trail, replay, run, run_seeds, shrink};
+use pinpriq_testing::sim::{Bug, Failure, Kind, Knobs, Trail, replay, run, run_seeds, shrink};
 
 /// The seeds for every build, and the number of requests in each.
 const SEEDS: std::ops::Range<u64> = 40..160;
@@ -24,6 +24,21 @@ fn seeds_find_nothing_and_every_kind_of_fault_strikes() {
     assert_eq!(summary.outcome.faults.missing(), [], "{}", summary.outcome.faults);
     assert!(summary.twice > 0, "some seeds run twice");
     assert!(summary.outcome.commands > OPERATIONS * 30, "{summary:?}");
+}
+
+#[test]
+fn an_archive_in_trouble_has_every_moment_as_it_was() {
+    let adjust = |knobs: &mut Knobs| {
+        (knobs.operations, knobs.archive, knobs.archive_troubles) = (OPERATIONS, 20, 30);
+        (knobs.archive_outages, knobs.archive_kills, knobs.archive_removals) = (6, 25, 4);
+    };
+    let seeds = 0..12;
+    let least = 3 * (seeds.end - seeds.start);
+    let summary = run_seeds(seeds, adjust, None, 1);
+    if let Some(failure) = summary.failures.first() {
+        panic!("{}", tell(failure));
+    }
+    assert!(summary.outcome.faults.of(Kind::Restored) >= least, "{}", summary.outcome.faults);
 }
 
 #[test]

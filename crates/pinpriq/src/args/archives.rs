@@ -183,6 +183,10 @@ pub(crate) struct LookArgs {
     /// Where it answers over HTTP and shows the dashboard, on this machine
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = loopback)]
     pub(crate) http: SocketAddr,
+
+    /// Print one JSON object once it answers
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 impl DoorArgs {

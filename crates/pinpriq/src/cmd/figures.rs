@@ -4,9 +4,11 @@
 //! It asks and prints nothing: `rounds.rs` asks, `status.rs` prints tables and objects, and `top`
 //! draws.
 
+use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::wire::resp::Value;
 
 pub(super) use crate::args::values::STATES;
+use crate::moments;
 use crate::output::escaped;
 use crate::printer::{in_words, text};
 use crate::units::{brief, counted};
@@ -26,6 +28,8 @@ pub(super) struct Server {
     pub(super) failure: Option<String>,
     /// None if it archives nothing.
     pub(super) archive: Option<Archive>,
+    /// The moment that it shows, if it is only a look.
+    pub(super) look: Option<Timestamp>,
     pub(super) connections: i64,
     /// The connections of each door that has any.
     pub(super) doors: Vec<(String, i64)>,
@@ -59,7 +63,7 @@ impl Archive {
     }
 
     /// For people, in one line.
-    pub(super) fn in_words(&self) -> String {
+    fn in_words(&self) -> String {
         let Self { state, behind_bytes, behind_ms } = self;
         if *behind_ms == 0 {
             return format!("archive: {state}");
@@ -70,7 +74,7 @@ impl Archive {
     }
 
     /// For programs.
-    pub(super) fn members(&self) -> [(Value, Value); 3] {
+    fn members(&self) -> [(Value, Value); 3] {
         [
             (text("archive_state"), text(&self.state)),
             (text("archive_behind_bytes"), Value::Integer(self.behind_bytes)),
@@ -163,6 +167,7 @@ impl Server {
                 .filter(|failure| *failure != "none")
                 .map(|failure| escaped(failure.as_bytes())),
             archive: Archive::of(info),
+            look: line("look_at_ms").and_then(|it| it.parse().ok()).map(Timestamp::from_ms),
             connections: integer("connected_clients"),
             doors: doors(info),
             shards: integer("shards"),
@@ -170,6 +175,21 @@ impl Server {
             paused: number(stats, "paused"),
             all: Figures::of(stats),
         })
+    }
+
+    /// What is told of it besides figures, in lines for people.
+    pub(super) fn in_words(&self) -> String {
+        let archive = self.archive.as_ref().map(Archive::in_words);
+        let look = self.look.map(moments::shown);
+        let look = look.map(|at| format!("a look at {at}: nothing changes here"));
+        archive.into_iter().chain(look).map(|line| line + "\n").collect()
+    }
+
+    /// The same for programs.
+    pub(super) fn members(&self) -> impl Iterator<Item = (Value, Value)> {
+        let ms = |at: Timestamp| Value::Integer(i64::try_from(at.ms()).unwrap_or(i64::MAX));
+        let look = self.look.map(|at| (text("look_at_ms"), ms(at)));
+        self.archive.iter().flat_map(Archive::members).chain(look)
     }
 }
 
@@ -510,6 +530,22 @@ mod tests {
         let behind = "archive_behind_bytes:1234\r\narchive_behind_ms:61000\r\n";
         let expected = "archive: s3://b: no answer; 1,234 bytes of the last 1m1s are not there yet";
         assert_eq!(of("archive_state:s3://b: no answer\r\n", behind).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn a_look_is_told_and_a_server_that_goes_on_is_not() {
+        let of = |look: &str| {
+            let text = format!("pinpriq_version:0.1.0\r\nuptime_in_seconds:3\r\n{look}");
+            Server::of(&bulk(&text), &Value::Null).unwrap()
+        };
+        let look = of("look_at_ms:2500\r\n");
+        let expected = "a look at 1970-01-01T00:00:02.500Z: nothing changes here\n";
+        assert_eq!(look.in_words(), expected);
+        assert_eq!(
+            Value::Map(look.members().collect()),
+            map(&[("look_at_ms", Value::Integer(2_500))])
+        );
+        assert_eq!((of("").in_words().as_str(), of("").members().count()), ("", 0));
     }
 
     #[test]

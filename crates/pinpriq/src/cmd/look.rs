@@ -23,13 +23,14 @@ use pinpriq_store::restore::Wishes;
 use self::ending::Ending;
 use self::folder::{Folder, watch_over};
 use super::archive::{failure, opened};
-use super::restore::{too_late, until_of};
+use super::restore::{too_late, until_of, why_as_json};
 use super::salvage::options;
 use super::serve::end_with_a_bug;
 use crate::args::archives::LookArgs;
 use crate::exit::{Exit, Failure};
+use crate::json::Json;
 use crate::logging::{self, Logging, tell};
-use crate::moments;
+use crate::moments::{self, Moment};
 use crate::output::print_text;
 use crate::progress::Progress;
 use crate::settings::{LogFormat, LogLevel};
@@ -47,11 +48,20 @@ const MEMORY_BYTES: u64 = 256 << 20;
 struct Shown {
     /// The moment.
     at: Timestamp,
-    /// Where it comes from, in words.
-    from: String,
+    why: Why,
+    from: Origin,
     shards: usize,
     tasks: u64,
     queues: u64,
+}
+
+/// Where what is shown comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Origin {
+    /// This data directory.
+    Directory(String),
+    /// This line of a place, by this mark.
+    Line(LineId, u64),
 }
 
 /// Shows the moment until a signal comes.
@@ -91,7 +101,12 @@ fn of_directory(arguments: &LookArgs, data: &Path) -> Result<Shown, Failure> {
         return Err(Failure::unusable(sentence));
     }
     let copied = segments::copy(Path::new(place), *until, data)?;
-    Ok(Shown::of(copied.at, format!("of {place}"), &copied.reports))
+    let why = match *until {
+        Moment::Latest => Why::Latest,
+        Moment::At(asked) if asked > copied.at => Why::Latest,
+        Moment::At(_) | Moment::Before(_) => Why::Exact,
+    };
+    Ok(Shown::of((copied.at, why), Origin::Directory(place.clone()), &copied.reports))
 }
 
 /// Brings back the moment from a place, into which nothing is written.
@@ -113,14 +128,15 @@ fn of_place(arguments: &LookArgs, data: &Path) -> Result<Shown, Failure> {
     let restored = restore(&*place, &choice, &order, &mut |it| progress.note(it.done, it.total));
     drop(progress);
     let restored = restored.map_err(|error| failure(&error))?;
-    let from = format!("of line {}, by mark {}", restored.from, restored.mark);
-    Ok(Shown::of(restored.at, from, &restored.reports))
+    let from = Origin::Line(restored.from, restored.mark);
+    Ok(Shown::of((restored.at, choice.why), from, &restored.reports))
 }
 
 impl Shown {
-    fn of(at: Timestamp, from: String, reports: &[ReshardReport]) -> Self {
+    fn of((at, why): (Timestamp, Why), from: Origin, reports: &[ReshardReport]) -> Self {
         Self {
             at,
+            why,
             from,
             shards: reports.len(),
             tasks: reports.iter().map(|report| report.tasks).sum(),
@@ -149,7 +165,13 @@ fn serve(
     let mut printed = Ok(());
     let served = run_and_tell(config, |server| {
         ending.pass_on();
-        printed = print_text(in_words(shown, &addresses(server)).as_bytes());
+        let doors = addresses(server);
+        let text = if arguments.json {
+            format!("{}\n", as_json(shown, &doors))
+        } else {
+            in_words(shown, &doors)
+        };
+        printed = print_text(text.as_bytes());
     });
     served.map_err(|error| Failure::new(error.exit_code(), error.to_string()))?;
     printed
@@ -161,16 +183,41 @@ fn addresses(server: &Server) -> [String; 2] {
         .map(|door| server.address(door).map_or_else(String::new, |address| address.to_string()))
 }
 
-/// What is shown, and where.
+/// What is shown, and where, for people.
 fn in_words(shown: &Shown, [resp, http]: &[String; 2]) -> String {
     let Shown { from, tasks, queues, .. } = shown;
     let at = moments::shown(shown.at);
+    let from = match from {
+        Origin::Directory(name) => format!("of {name}"),
+        Origin::Line(line, mark) => format!("of line {line}, by mark {mark}"),
+    };
     let (tasks, queues) = (counted(*tasks, "task"), counted(*queues, "queue"));
     let mut text = format!("{at} {from}: {tasks}, {queues}\n");
     let _ = writeln!(text, "RESP: {resp}, as in `pinpriq export --all --address {resp}`");
     let _ = writeln!(text, "dashboard: http://{http}/");
     text += "time stands there, and nothing can be changed; Ctrl-C ends the look\n";
     text
+}
+
+/// The same for programs.
+fn as_json(shown: &Shown, [resp, http]: &[String; 2]) -> Json {
+    let [at, at_ms] = moments::members("at", "at_ms", shown.at);
+    let (from, mark) = match &shown.from {
+        Origin::Directory(_) => (Json::Null, Json::Null),
+        Origin::Line(line, mark) => (Json::text(line.to_string()), Json::Number(*mark)),
+    };
+    Json::Object(vec![
+        at,
+        at_ms,
+        ("why", why_as_json(shown.why)),
+        ("from", from),
+        ("mark", mark),
+        ("shards", Json::Number(shown.shards as u64)),
+        ("tasks", Json::Number(shown.tasks)),
+        ("queues", Json::Number(shown.queues)),
+        ("resp", Json::text(resp)),
+        ("http", Json::text(http)),
+    ])
 }
 
 #[cfg(test)]
@@ -181,12 +228,14 @@ mod tests {
     fn it_says_what_is_shown_and_where() {
         let shown = Shown {
             at: Timestamp::from_ms(2_500),
-            from: "of old".to_owned(),
+            why: Why::Exact,
+            from: Origin::Directory("old".to_owned()),
             shards: 1,
             tasks: 1,
             queues: 2,
         };
-        let text = in_words(&shown, &["127.0.0.1:1".to_owned(), "127.0.0.1:2".to_owned()]);
+        let doors = ["127.0.0.1:1".to_owned(), "127.0.0.1:2".to_owned()];
+        let text = in_words(&shown, &doors);
         let expected = "\
 1970-01-01T00:00:02.500Z of old: 1 task, 2 queues
 RESP: 127.0.0.1:1, as in `pinpriq export --all --address 127.0.0.1:1`
@@ -194,6 +243,16 @@ dashboard: http://127.0.0.1:2/
 time stands there, and nothing can be changed; Ctrl-C ends the look
 ";
         assert_eq!(text, expected);
+        let from = Origin::Line(LineId(0xab), 3);
+        let shown = Shown { from, why: Why::BeforeGap, ..shown };
+        let text = in_words(&shown, &doors);
+        assert!(text.contains("Z of line 00000000000000ab, by mark 3: 1 task, "), "{text}");
+        let expected = concat!(
+            r#"{"at":"1970-01-01T00:00:02.500Z","at_ms":2500,"why":"before-gap","#,
+            r#""from":"00000000000000ab","mark":3,"shards":1,"tasks":1,"queues":2,"#,
+            r#""resp":"127.0.0.1:1","http":"127.0.0.1:2"}"#
+        );
+        assert_eq!(as_json(&shown, &doors).to_string(), expected);
     }
 
     #[test]

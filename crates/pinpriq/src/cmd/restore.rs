@@ -214,20 +214,24 @@ fn in_words(report: &Report, data: &Path) -> String {
     text
 }
 
-/// The report for programs.
-fn as_json(report: &Report) -> Json {
-    let why = match report.why {
+/// Why it is this moment, for programs.
+pub(super) fn why_as_json(why: Why) -> Json {
+    Json::text(match why {
         Why::Exact => "exact",
         Why::Latest => "latest",
         Why::BeforeGap => "before-gap",
-    };
+    })
+}
+
+/// The report for programs.
+fn as_json(report: &Report) -> Json {
     let made = |member: fn(Made) -> Json| report.made.map_or(Json::Null, member);
     let [at, at_ms] = moments::members("at", "at_ms", report.at);
     Json::Object(vec![
         ("dry_run", Json::Bool(report.made.is_none())),
         at,
         at_ms,
-        ("why", Json::text(why)),
+        ("why", why_as_json(report.why)),
         ("from", Json::text(report.from.to_string())),
         ("mark", Json::Number(report.mark)),
         ("shards", Json::Number(report.shards as u64)),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pinpriq_proto::wire::resp::Value;
 
-use super::figures::{Archive, FIGURES, Figures, Rates, Row, Server, Table, columns};
+use super::figures::{FIGURES, Figures, Rates, Row, Server, Table, columns};
 use super::rounds::{Asker, QUEUES_MAX, Round};
 use crate::args::queues::StatusArgs;
 use crate::args::top::TopArgs;
@@ -42,7 +42,7 @@ pub(crate) fn status(arguments: &StatusArgs) -> Result<Exit, Failure> {
         for row in &rows {
             let mut members = vec![(text("queue"), row.queue.map_or(Value::Null, text))];
             if row.queue.is_none() {
-                members.extend(round.server.archive.iter().flat_map(Archive::members));
+                members.extend(round.server.members());
             }
             members.extend(figures(row));
             for (name, value) in &mut members {
@@ -54,8 +54,7 @@ pub(crate) fn status(arguments: &StatusArgs) -> Result<Exit, Failure> {
         }
         printer.flush()?;
     } else {
-        let archive = round.server.archive.as_ref().map(|it| it.in_words() + "\n");
-        let shown = table(Table::Status, &rows) + &archive.unwrap_or_default();
+        let shown = table(Table::Status, &rows) + &round.server.in_words();
         print_text(shown.as_bytes())?;
     }
     if round.more {
@@ -167,9 +166,8 @@ fn table(table: Table, rows: &[Row<'_>]) -> String {
 
 /// A round as an object.
 fn object(before: &Round, round: &Round, rows: &[Row<'_>], looks: Vec<(Value, Value)>) -> Value {
-    let Server {
-        version, durability, failure, archive, connections, doors, shards, paused, ..
-    } = &round.server;
+    let Server { version, durability, failure, connections, doors, shards, paused, .. } =
+        &round.server;
     let doors = doors.iter().map(|(door, count)| pair(door, Value::Integer(*count)));
     let queues = i64::try_from(round.names.len()).unwrap_or(i64::MAX);
     let mut server = vec![
@@ -182,7 +180,7 @@ fn object(before: &Round, round: &Round, rows: &[Row<'_>], looks: Vec<(Value, Va
         pair("queues", Value::Integer(queues)),
         pair("queues_paused", Value::Integer(*paused)),
     ];
-    server.extend(archive.iter().flat_map(Archive::members));
+    server.extend(round.server.members());
     let mut queues = Vec::new();
     for row in rows {
         match row.queue {

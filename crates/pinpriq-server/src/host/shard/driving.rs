@@ -76,7 +76,7 @@ impl Shard {
 
     /// Tells those who copy the journal how far it is, if any have asked. Nothing is being carried
     /// out here, so everything up to now has happened.
-    fn answer_cuts(&self) {
+    pub fn answer_cuts(&self) {
         let now = self.clock.now();
         // A failure is that of the turn that follows, too.
         let _ = self.state.borrow_mut().durable.answer_cuts(now);

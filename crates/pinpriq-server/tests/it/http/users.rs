@@ -5,10 +5,11 @@ mod rubbish;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use pinpriq_server::config::{Config, Look};
 
 use super::{Address, Visitor, with_site_of};
 use crate::people::{People, Person};
-use crate::world::in_memory;
+use crate::world::{START, START_MS, in_memory};
 
 /// Runs a test with a server that has this door and these users.
 fn with_people(people: &[Person], body: impl AsyncFnOnce(Address, &mut People)) {
@@ -222,6 +223,21 @@ fn without_users_no_one_signs_in() {
         assert_eq!(status, 200);
         assert!(body.contains(r#""user":null,"admin":true,"rights":null"#), "{body}");
         assert_eq!(begin(address, "ana", "password").await.0, 404);
+        let (_, _, body) = ask(address, "GET /v1/server", "").await;
+        assert!(body.contains(r#""look_at_ms":null"#), "{body}");
+    });
+}
+
+#[test]
+fn a_server_that_only_shows_a_moment_tells_it_and_that_everybody_only_looks() {
+    let look = Some(Look { at: START, shown: "then".to_owned() });
+    with_site_of(Config { look, ..in_memory() }, async |address| {
+        let (_, _, body) = ask(address, "GET /v1/session", "").await;
+        let rights = r#"{"put":[],"take":[],"look":[{"name":"","prefix":true}],"manage":[]}"#;
+        let expected = format!(r#""user":null,"admin":true,"rights":{rights}"#);
+        assert!(body.contains(&expected), "{body}");
+        let (_, _, body) = ask(address, "GET /v1/server", "").await;
+        assert!(body.contains(&format!("\"look_at_ms\":{START_MS}")), "{body}");
     });
 }
 

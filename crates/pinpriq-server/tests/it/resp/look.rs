@@ -21,6 +21,7 @@ fn time_stands_for_tasks_and_goes_on_for_connections() {
         let config = Config { data: at, durability, ..in_memory() };
         let world = World::start(config.clone()).await;
         let mut client = world.connect().await;
+        assert!(!show(&client.ask("INFO").await).contains("look_at_ms"));
         let id = show(&client.ask("PUT jobs brief TTL 1000").await);
         client.ask("PUT jobs later DELAY 1000").await;
         client.ask("PUT a held").await;
@@ -41,6 +42,7 @@ fn time_stands_for_tasks_and_goes_on_for_connections() {
         let schedule = client.ask("SCHEDULE SHOW beat").await;
         assert_eq!((number(&schedule, "fired"), number(&schedule, "missed")), (0, 0));
         assert_eq!(client.info("server_time_ms").await, START_MS.to_string());
+        assert_eq!(client.info("look_at_ms").await, START_MS.to_string());
         assert_eq!(client.info("uptime_in_seconds").await, "3600");
         // Nothing will happen to it, so nobody waits for that.
         let awaited = client.reply(&format!("AWAIT jobs {id} WAIT 100000000")).await;

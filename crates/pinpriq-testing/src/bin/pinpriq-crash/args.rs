@@ -22,6 +22,7 @@ scenarios
   jobs-power power loss under the load of jobs, on a file system of its own
   policies   the same under load on schedules, transactions, dead letters and unique tasks
   batches    the same under load on batches, while clients drop their connections too
+  archive    the load of kill on a server that archives, and moments of it restored
   syscalls   SIGKILL at each system call that writes, with strace
   errors     EIO and ENOSPC at each system call that writes, with strace
   damage     flipped bits, cut, missing, swapped and old files between two runs
@@ -35,6 +36,9 @@ scenarios
 options
   --kills N         how many kills, or power losses, or damages          [100]
   --batches N       the scenario batches goes on until so many were made   [0]
+  --place PLACE     where the scenario archive archives: nothing may be there yet
+                    [a new directory]
+  --moments N       how many moments it restores                         [10]
   --engine E         of a cluster: etcd, three members, or postgres, with a standby  [etcd]
   --rounds N        how many troubles of a cluster                       [10]
   --slack N         how many times longer than alone on the machine a cluster may
@@ -59,6 +63,8 @@ pub(crate) struct Wanted {
     pub(crate) scenario: String,
     pub(crate) kills: u64,
     pub(crate) batches: u64,
+    pub(crate) place: Option<String>,
+    pub(crate) moments: u64,
     pub(crate) engine: Kind,
     pub(crate) rounds: u64,
     pub(crate) slack: u64,
@@ -86,11 +92,14 @@ pub(crate) fn wanted(mut arguments: impl Iterator<Item = String>) -> Option<Want
             durability: "sync".to_owned(),
             shards: 1,
             door: Door::Resp,
+            archive: None,
             starts: Arc::default(),
         },
         scenario: String::new(),
         kills: 100,
         batches: 0,
+        place: None,
+        moments: 10,
         engine: Kind::Etcd,
         rounds: 10,
         slack: 1,
@@ -112,6 +121,8 @@ pub(crate) fn wanted(mut arguments: impl Iterator<Item = String>) -> Option<Want
             }
             "--kills" => wanted.kills = arguments.next()?.parse().ok()?,
             "--batches" => wanted.batches = arguments.next()?.parse().ok()?,
+            "--place" => wanted.place = Some(arguments.next()?),
+            "--moments" => wanted.moments = arguments.next()?.parse().ok()?,
             "--engine" => wanted.engine = Kind::of(&arguments.next()?)?,
             "--rounds" => wanted.rounds = arguments.next()?.parse().ok()?,
             "--slack" => wanted.slack = arguments.next()?.parse().ok().filter(|it| *it > 0)?,
@@ -153,6 +164,8 @@ mod tests {
         assert_eq!((cluster.rounds, cluster.engine, cluster.slack), (3, Kind::Postgres, 2));
         assert_eq!(parsed("--server s kill --shards 2").unwrap().program.shards, 2);
         assert_eq!(parsed("--server s batches --batches 5").unwrap().batches, 5);
+        let archive = parsed("--server s archive --place s3://b/p --moments 7").unwrap();
+        assert_eq!((archive.place.as_deref(), archive.moments), (Some("s3://b/p"), 7));
     }
 
     #[test]

@@ -10,6 +10,11 @@ pub(crate) type Fault = Box<dyn Error + Send + Sync>;
 /// The result of something in the harness that may fail.
 pub(crate) type Fallible<T> = Result<T, Fault>;
 
+/// What the server did and must not do, where a scenario comes across it among other failures.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Objection(pub(crate) String);
+
 /// The result of a scenario.
 pub(crate) enum Verdict {
     /// Nothing wrong was found. A sentence with the figures.
@@ -21,6 +26,14 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
+    /// The end of a scenario, in which an objection is a failure of the server.
+    pub(crate) fn unless_objected(ended: Fallible<Self>) -> Fallible<Self> {
+        ended.or_else(|fault| {
+            let Objection(what) = *fault.downcast::<Objection>()?;
+            Ok(Self::Failed(what))
+        })
+    }
+
     /// A verdict with these figures: failed if there were any failures.
     pub(crate) fn of(figures: String, failures: &[String]) -> Self {
         if failures.is_empty() {

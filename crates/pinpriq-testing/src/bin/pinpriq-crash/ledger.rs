@@ -1,9 +1,10 @@
 //! The history of a run: written to a file while it runs, and checked on request.
 
+use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
 
 use pinpriq_testing::history::{
-    Event, History, Operation, Outcome, Recorder, Report, Tolerance, check,
+    Event, History, Operation, Outcome, Record, Recorder, Report, Tolerance, check, records,
 };
 
 use crate::clock::Clock;
@@ -25,6 +26,22 @@ impl Ledger {
         Ok(Self { recorder, clock: Clock::starting(), path, tolerance })
     }
 
+    /// A history in a file of its own that begins with these records, and goes on by the same
+    /// clock.
+    pub(crate) fn another(&self, name: &str, records: &[Record]) -> Fallible<Self> {
+        let path = self.path.with_file_name(name);
+        let recorder = Recorder::new(files::history(&path)?);
+        for record in records {
+            recorder.repeat(record)?;
+        }
+        Ok(Self { recorder, clock: self.clock, path, tolerance: self.tolerance })
+    }
+
+    /// The moment by its clock.
+    pub(crate) fn us(&self) -> u64 {
+        self.clock.us()
+    }
+
     pub(crate) fn client(&self) -> u64 {
         self.recorder.client()
     }
@@ -39,6 +56,16 @@ impl Ledger {
 
     pub(crate) fn event(&self, event: Event) -> Fallible<()> {
         Ok(self.recorder.event(self.clock.us(), event)?)
+    }
+
+    /// What has been written until now, after so many records.
+    pub(crate) fn records_after(&self, count: usize) -> Fallible<Vec<Record>> {
+        self.recorder.flushed(|_| ())?;
+        let mut reader = files::reader(&self.path)?;
+        for _ in 0..count {
+            reader.skip_until(b'\n')?;
+        }
+        Ok(records(reader)?)
     }
 
     /// Checks what has been written until now.

@@ -5,6 +5,7 @@
 //! keeps what was acknowledged in its own process. Its results are recorded in
 //! `docs/internals/trust.md`.
 
+mod archive;
 mod args;
 mod batches;
 mod client;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
     let scenario: fn(&Wanted) -> Fallible<Verdict> = match wanted.scenario.as_str() {
         "kill" => scenario::kill::run,
         "cluster" => scenario::cluster::run,
+        "archive" => scenario::archive::run,
         "jobs" => scenario::jobs::run_kills,
         "jobs-power" => scenario::jobs::run_power_losses,
         "errors" => scenario::errors::run,

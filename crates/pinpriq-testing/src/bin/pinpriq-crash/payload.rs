@@ -22,6 +22,11 @@ impl Payloads {
         self.sized(length)
     }
 
+    /// Returns a payload of about this length, which is its number again and again.
+    pub(crate) fn repetitive(&self, length: usize) -> Vec<u8> {
+        self.0.fetch_add(1, Ordering::Relaxed).to_be_bytes().repeat(length / 8)
+    }
+
     /// Returns a payload of at least this length.
     pub(crate) fn sized(&self, length: usize) -> Vec<u8> {
         let number = self.0.fetch_add(1, Ordering::Relaxed);

@@ -134,8 +134,9 @@ pub(crate) fn run(command: &mut Command) -> Fallible<String> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(format!("{command:?}: {}: {complaint}", output.status).into())
+    let [printed, complaint] =
+        [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it).trim().to_owned());
+    Err(format!("{command:?}: {}: {complaint} {printed}", output.status).into())
 }
 
 /// Whether this program is installed.

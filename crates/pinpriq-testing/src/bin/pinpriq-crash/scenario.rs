@@ -1,5 +1,6 @@
 //! The scenarios: each crashes or damages in one way, and reports what was left.
 
+pub(crate) mod archive;
 pub(crate) mod batches;
 pub(crate) mod cluster;
 pub(crate) mod damage;

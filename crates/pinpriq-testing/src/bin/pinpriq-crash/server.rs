@@ -15,6 +15,9 @@ use crate::process::{Process, field, signal};
 /// The memory for tasks, where it is limited: about sixty small tasks for each shard.
 const MEMORY_LIMIT_BYTES: u64 = 16 << 10;
 
+/// How much may wait for its archive, where there is one: more than any scenario writes.
+const ARCHIVE_BACKLOG: &str = "64GiB";
+
 /// A door of the server, with which the clients of the harness speak.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Door {
@@ -50,6 +53,8 @@ pub(crate) struct Program {
     pub(crate) shards: usize,
     /// The only door that is open.
     pub(crate) door: Door,
+    /// The place in which it archives, if it does.
+    pub(crate) archive: Option<String>,
     /// How often it was started. Every second time it leaves most payloads on the disk.
     pub(crate) starts: Arc<AtomicU64>,
 }
@@ -81,6 +86,11 @@ impl Program {
         // Without a journal there is no disk to leave payloads on.
         if is_second && self.durability != "memory" {
             arguments.extend(["--memory-limit".to_owned(), MEMORY_LIMIT_BYTES.to_string()]);
+        }
+        if let Some(place) = &self.archive {
+            let settings = format!("--archive-every 100ms --archive-backlog {ARCHIVE_BACKLOG}");
+            arguments.extend(settings.split(' ').map(str::to_owned));
+            arguments.extend(["--archive".to_owned(), place.clone()]);
         }
         arguments.extend(["--shards".to_owned(), self.shards.to_string(), "--data".to_owned()]);
         arguments.push(data.to_string_lossy().into_owned());

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use pinpriq_testing::history::{
-    Delivery, Event, History, Operation, Outcome, Record, Report, Tolerance, check, digest,
+    Between, Delivery, Event, History, Operation, Outcome, Record, Report, Tolerance, check, cut,
+    digest,
 };
 
 pub(crate) const QUEUE: &str = "jobs";
@@ -81,6 +82,19 @@ impl Story {
 
     pub(crate) fn restart(&mut self) {
         self.event(Event::ServerKilled);
+        self.pass_ms(5);
+        self.event(Event::ServerStarted);
+        self.client += 1;
+    }
+
+    /// Goes on with a server that was restored as it was at a moment between these.
+    pub(crate) fn restore(&mut self, from_us: u64, to_us: u64) {
+        self.records = cut(&self.records, Between { from_us, to_us });
+        let calls = self.records.iter().filter_map(|it| match it {
+            Record::Invoked { call, .. } => Some(*call),
+            _ => None,
+        });
+        self.calls = self.calls.max(calls.max().unwrap_or(0) + 1);
         self.pass_ms(5);
         self.event(Event::ServerStarted);
         self.client += 1;

@@ -14,7 +14,7 @@ use crate::peer::pinpriq;
 /// A look that goes on until it is ended.
 pub(super) struct Look {
     child: Child,
-    /// What it says that it shows.
+    /// What it says that it shows, or all that it says as JSON.
     first: String,
     /// Where it speaks RESP and HTTP.
     pub(super) resp: String,
@@ -32,7 +32,13 @@ impl Look {
         let mut child = command.env("TMPDIR", &folder).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut line = || lines.next().expect("a look says what it shows, and where").unwrap();
-        let (first, resp, http) = (line(), line(), line());
+        let first = line();
+        if flags.contains(&"--json") {
+            let told: Json = serde_json::from_str(&first).unwrap();
+            let [resp, http] = ["resp", "http"].map(|door| told[door].as_str().unwrap().to_owned());
+            return Self { child, first, resp, http, folder };
+        }
+        let (resp, http) = (line(), line());
         let resp = resp.strip_prefix("RESP: ").unwrap().split_once(',').unwrap().0.to_owned();
         let http = http.strip_prefix("dashboard: http://").unwrap().trim_end_matches('/');
         Self { child, first, resp, http: http.to_owned(), folder }
@@ -114,6 +120,13 @@ fn a_moment_of_a_place_is_shown_and_nothing_changes() {
     }
     let mut backup = pinpriq(&["backup", &room.text("other")]);
     refused(&ran(backup.env("PINPRIQ_HTTP_ADDRESS", &look.http)), 5, "READONLY");
+    let status = run(&["status", "--address", &look.resp]);
+    let moment = look.first.split(' ').next().unwrap();
+    let last = format!("a look at {moment}: nothing changes here");
+    assert_eq!(status.printed.lines().last(), Some(last.as_str()), "{status:?}");
+    let status = run(&["status", "--json", "--address", &look.resp]);
+    let all: Json = serde_json::from_str(status.printed.lines().last().unwrap()).unwrap();
+    assert_eq!(all["look_at_ms"], before, "{status:?}");
     look.end();
     assert!(room.place() == place, "the place was changed");
     server.stop();
@@ -133,15 +146,18 @@ fn a_data_directory_that_nobody_uses_is_shown_as_far_back_as_it_reaches() {
     let files = files::everything(&room.path("data"));
 
     let until = before.to_string();
-    for (until, expected) in [
-        ("latest", &["first", "other", "second"][..]),
-        (until.as_str(), &["first", "other"]),
-        ("2999-01-01T00:00:00Z", &["first", "other", "second"]),
+    for (until, why, expected) in [
+        ("latest", "latest", &["first", "other", "second"][..]),
+        (until.as_str(), "exact", &["first", "other"]),
+        ("2999-01-01T00:00:00Z", "latest", &["first", "other", "second"]),
     ] {
-        let look = Look::begin(&room, "data", &["--until", until]);
+        let look = Look::begin(&room, "data", &["--until", until, "--json"]);
         let mut shown = look.payloads();
         shown.sort();
         assert_eq!(shown, expected, "{until}");
+        let told: Json = serde_json::from_str(&look.first).unwrap();
+        assert_eq!((&told["why"], &told["from"]), (&why.into(), &Json::Null), "{told}");
+        assert_eq!((&told["tasks"], &told["queues"]), (&shown.len().into(), &2.into()), "{told}");
         look.end();
     }
     refused(&run(&["look", &data, "--until", "2001-09-09T01:46:40Z"]), 4, "reaches back to 20");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::users::{Right, Rights};
+use crate::users::{Pattern, Right, Rights, Rule};
 use axum::body::to_bytes;
 use axum::extract::{Extension, Request, State};
 use axum::http::header::{CONTENT_TYPE, COOKIE, SET_COOKIE};
@@ -51,23 +51,30 @@ pub(super) async fn answer(
     answered.unwrap_or_else(|problem| refuse(&problem))
 }
 
-/// Tells who asks and what they may do. The user is null where there are no users, and may do all.
-/// Tells where clients of Redis reach the server, too, for commands to copy.
+/// Tells who asks and what they may do. The user is null where there are no users: then everybody
+/// may do all, or only look if the server is there for no more. Tells where clients of Redis reach
+/// the server, too, for commands to copy.
 fn tell(api: &Api, asker: &Asker) -> Response {
     let mut out = Vec::new();
     object(&mut out, |it| {
         let pass = asker.pass.as_ref().filter(|_| api.roster.is_some());
         it.set("user", pass.map(|pass| pass.user.name.as_str()));
         it.set("admin", asker.runs_server());
-        match pass {
-            Some(pass) => it.object("rights", |it| rights(it, &pass.user.rights)),
-            None => it.set("rights", ()),
+        match (pass, &api.look) {
+            (Some(pass), _) => it.object("rights", |it| rights(it, &pass.user.rights)),
+            (None, Some(_)) => it.object("rights", |it| rights(it, &only_looks())),
+            (None, None) => it.set("rights", ()),
         };
         it.set("resp_port", api.resp_at.map(|at| at.port));
         it.set("resp_tls", api.resp_at.is_some_and(|at| at.is_encrypted));
         it.set("pinpriq_version", env!("CARGO_PKG_VERSION"));
     });
     json(StatusCode::OK, out)
+}
+
+/// What everybody may do where a moment is only looked at.
+fn only_looks() -> Rights {
+    Rule::on(Right::Look, Pattern::prefix(b"")).iter().collect()
 }
 
 /// Writes on which queues and topics each right is given. A name that is a prefix stands for all

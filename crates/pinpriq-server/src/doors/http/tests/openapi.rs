@@ -83,7 +83,7 @@ fn session() -> Value {
                 "user": {"type": ["string", "null"]},
                 "admin": {"type": "boolean"},
                 "rights": {
-                    "description": "On which names each right is given; null without users",
+                    "description": "On which names each right is given; null if on all",
                     "type": ["object", "null"],
                 },
                 "resp_port": {"type": ["integer", "null"]},

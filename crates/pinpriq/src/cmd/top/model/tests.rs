@@ -49,6 +49,7 @@ pub(in crate::cmd::top) fn round(server_ms: i64, queues: &[(&str, Figures)]) -> 
         paused: 0,
         failure: None,
         archive: None,
+        look: None,
         all,
     };
     let name = |(name, _): &(&str, Figures)| name.as_bytes().to_vec();
