@@ -32,6 +32,8 @@ pub(crate) struct Chronicle {
     entries: VecDeque<Entry>,
     /// How many of all commits were in a cut. These must survive.
     in_cuts: u64,
+    /// The moment of the first commit that was in a cut.
+    first_moment: Option<Timestamp>,
     /// The highest that any commit has said, also of those that were lost.
     highest: Header,
 }
@@ -75,6 +77,7 @@ impl Chronicle {
             assert!(entry.named <= now, "commit {lsn} was made at {} and says {now}", entry.named);
             let known = *entry.moment.get_or_insert(now);
             assert_eq!(known, now, "commit {lsn} keeps its moment");
+            self.first_moment.get_or_insert(now);
         }
         let last = commits.last().map_or(0, |commit| commit.lsn);
         let count = self.entries.partition_point(|entry| entry.position <= last);
@@ -114,6 +117,12 @@ impl Chronicle {
             state.apply(change, None, &mut freed);
         }
         state
+    }
+
+    /// The moment of the first commit that was in a cut. A log without commits may begin anew at a
+    /// start, so an archive need not have every moment before.
+    pub(super) const fn first_moment(&self) -> Option<Timestamp> {
+        self.first_moment
     }
 
     /// The moments of all commits that were in cuts and are not forgotten.

@@ -58,7 +58,9 @@ impl World {
             Err(error) => panic!("what is archived cannot be listed: {error}"),
         };
         let line = line_of(&mut catalogue);
-        let is_whole = line.ranges.len() == 1 || archive.may_have_gap;
+        let first = chronicle.first_moment().unwrap_or(Timestamp::MAX);
+        let of_commits = line.ranges.iter().filter(|range| range.to >= first).count();
+        let is_whole = of_commits <= 1 || archive.may_have_gap;
         assert!(is_whole, "moments are missing in the archive: {:?}", line.ranges);
         let earliest = line.ranges.iter().map(|range| range.from).min();
         if let Some(earliest) = earliest.filter(|_| !remote.awaits_late()) {
