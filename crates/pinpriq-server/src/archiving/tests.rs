@@ -271,6 +271,8 @@ fn files_stay_until_the_archive_has_them() {
     let mut rig = Rig::new(1);
     rig.pass(0);
     rig.churn(60);
+    // The server itself needs hardly any of them from now on.
+    rig.settle();
     rig.place.keep_out();
     rig.pass(EVERY);
     rig.churn(15);
@@ -280,9 +282,36 @@ fn files_stay_until_the_archive_has_them() {
     rig.place.heal();
     rig.pass(30_000);
     assert_eq!(rig.facts().state, "ok");
+    let summary = Catalogue::read(&*rig.place).unwrap().lines().unwrap();
+    assert_eq!(summary[0].ranges.len(), 1, "no moment is missing: {summary:?}");
     rig.settle();
     let left = rig.segments();
     assert!(left < 8, "{left} files");
+}
+
+#[test]
+fn files_stay_wherever_sending_ends() {
+    for changes in 0.. {
+        let mut rig = Rig::new(1);
+        rig.pass(0);
+        rig.churn(30);
+        rig.settle();
+        rig.place.stop_after(changes);
+        rig.pass(EVERY);
+        let has_failed = rig.facts().has_failed;
+        rig.churn(5);
+        rig.settle();
+        rig.place.heal();
+        rig.pass(30_000);
+        assert_eq!(rig.facts().state, "ok");
+        let summary = Catalogue::read(&*rig.place).unwrap().lines().unwrap();
+        let ranges = &summary[0].ranges;
+        assert_eq!(ranges.len(), 1, "after {changes} changes moments are missing: {ranges:?}");
+        if !has_failed {
+            assert!(changes > 5, "{changes} changes are enough");
+            return;
+        }
+    }
 }
 
 #[test]
