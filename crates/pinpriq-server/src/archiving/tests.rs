@@ -5,8 +5,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pinpriq_archive::Catalogue;
 use pinpriq_archive::memory::MemoryPlace;
+use pinpriq_archive::{Catalogue, Range};
 use pinpriq_proto::command::{Command, Put, QueueName};
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::task::{ClientId, RequestId};
@@ -180,6 +180,13 @@ impl Rig {
         self.place.objects().keys().filter(|name| name.starts_with("marks/")).count()
     }
 
+    /// Which moments can be restored. There is one line.
+    fn ranges(&self) -> Vec<Range> {
+        let lines = Catalogue::read(&*self.place).unwrap().lines().unwrap();
+        let [line] = &*lines else { panic!("{lines:?}") };
+        line.ranges.clone()
+    }
+
     fn disk(&self, shard: usize) -> RealDisk {
         RealDisk::open_read_only(&self.data.path().join(shard.to_string())).unwrap()
     }
@@ -282,8 +289,8 @@ fn files_stay_until_the_archive_has_them() {
     rig.place.heal();
     rig.pass(30_000);
     assert_eq!(rig.facts().state, "ok");
-    let summary = Catalogue::read(&*rig.place).unwrap().lines().unwrap();
-    assert_eq!(summary[0].ranges.len(), 1, "no moment is missing: {summary:?}");
+    let ranges = rig.ranges();
+    assert_eq!(ranges.len(), 1, "no moment is missing: {ranges:?}");
     rig.settle();
     let left = rig.segments();
     assert!(left < 8, "{left} files");
@@ -304,8 +311,7 @@ fn files_stay_wherever_sending_ends() {
         rig.place.heal();
         rig.pass(30_000);
         assert_eq!(rig.facts().state, "ok");
-        let summary = Catalogue::read(&*rig.place).unwrap().lines().unwrap();
-        let ranges = &summary[0].ranges;
+        let ranges = rig.ranges();
         assert_eq!(ranges.len(), 1, "after {changes} changes moments are missing: {ranges:?}");
         if !has_failed {
             assert!(changes > 5, "{changes} changes are enough");
@@ -334,9 +340,8 @@ fn more_than_the_backlog_does_not_stay() {
     rig.pass(30_000);
     assert_eq!((rig.facts().state.as_str(), rig.facts().behind_bytes), ("ok", 0));
     // What was given up is missing, and the archive goes on after that.
-    let summary = Catalogue::read(&*place).unwrap().lines().unwrap();
-    let [line] = &*summary else { panic!("{summary:?}") };
-    assert_eq!(line.ranges.len(), 2, "{line:?}");
+    let ranges = rig.ranges();
+    assert_eq!(ranges.len(), 2, "{ranges:?}");
 }
 
 #[test]
