@@ -79,6 +79,8 @@ pub(super) struct Subscribed {
     delivered: u64,
     /// The receipts of what it holds, with the queues.
     held: BTreeMap<u64, (String, String)>,
+    /// The receipts of what may be called back. That frees a credit, and a pop may use it.
+    recallable: BTreeMap<u64, String>,
     /// The receipts of deliveries of tasks that were done before, which must be called back.
     overtaken: BTreeSet<String>,
     asked: Asked,
@@ -95,7 +97,8 @@ impl Subscribed {
     /// Begins again, without subscriptions and credits.
     fn restart(&mut self) {
         if self.possible.contains(&Mode::Popped) {
-            self.shared.borrow_mut().lost += self.credits - self.delivered;
+            let credits = self.credits - self.delivered + self.recallable.len() as u64;
+            self.shared.borrow_mut().lost += credits;
         }
         let shared = Rc::clone(&self.shared);
         *self = Self { shared, ..Self::default() };
@@ -188,6 +191,7 @@ impl Policy for Subscribed {
             self.delivered -= 1;
             let receipt = text(parts.get(3));
             self.overtaken.remove(&receipt);
+            self.recallable.retain(|_, held| *held != receipt);
             self.held.retain(|_, (_, held)| *held != receipt);
             return;
         }
@@ -211,6 +215,9 @@ impl Policy for Subscribed {
         if is_popped {
             shared.done.insert(number);
         } else {
+            if possible.contains(&Mode::Recalled) {
+                self.recallable.insert(number, receipt.clone());
+            }
             self.held.insert(number, (text(parts.get(1)), receipt));
         }
     }
@@ -240,6 +247,7 @@ impl Policy for Subscribed {
             }
             (Asked::Ack(number), Ok(_)) => {
                 assert!(shared.done.insert(number), "{number} was done twice");
+                self.recallable.remove(&number);
             }
             (Asked::Subscribe(mode), Ok(reply)) => {
                 let count = i64::try_from(QUEUES.len()).unwrap_or_default();
