@@ -22,6 +22,9 @@ use rustix::io::Errno;
 use crate::names::UNFINISHED;
 use crate::place::{Listing, Place, PlaceError};
 
+/// The most bytes that are written at a time.
+const SLICE_BYTES: usize = 1 << 20;
+
 /// How many names are tried for a file that is not complete yet.
 const NAMES_MAX: u64 = 100;
 
@@ -161,7 +164,7 @@ impl DirectoryPlace {
         }
         let directory = self.path(prefix)?;
         let (draft, file) = Self::draft(disk).map_err(|error| fail("write", error))?;
-        let written = write_all_at(&*file, 0, bytes).and_then(|()| file.sync_data());
+        let written = write_slowly(&*file, bytes);
         let linked = match written {
             Ok(()) => rustix::fs::link(directory.join(&draft), directory.join(last)),
             Err(error) => {
@@ -353,6 +356,18 @@ impl Place for DirectoryPlace {
             level = split(level).0;
         }
     }
+}
+
+/// Writes all bytes and syncs them, a little at a time: what others write to the same disk has to
+/// wait for no more than that.
+fn write_slowly(file: &dyn DiskFile, bytes: &[u8]) -> io::Result<()> {
+    let mut at = 0;
+    for slice in bytes.chunks(SLICE_BYTES) {
+        write_all_at(file, at, slice)?;
+        file.sync_data()?;
+        at += slice.len() as u64;
+    }
+    Ok(())
 }
 
 /// The prefix of a name, and its last part.

@@ -20,15 +20,16 @@ pub trait Source {
     /// What belongs to the cut. It is always the same.
     fn cut(&self) -> &CutInfo;
 
-    /// Reads the bytes of a segment from `from` up to `to`: exactly as many, and never more than
-    /// 8 MiB at once.
+    /// Adds the bytes of a segment from `from` up to `to` to those of `into`: exactly as many, and
+    /// never more than 8 MiB at once. After a failure some of them may be there.
     fn read(
         &mut self,
         shard: usize,
         segment: u32,
         from: u64,
         to: u64,
-    ) -> Result<Vec<u8>, SourceError>;
+        into: &mut Vec<u8>,
+    ) -> Result<(), SourceError>;
 }
 
 /// Why the source did not give what it was asked for.

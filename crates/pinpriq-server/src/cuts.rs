@@ -58,11 +58,18 @@ pub(crate) fn open(directory: &Path, name: &str) -> io::Result<Arc<dyn DiskFile>
     Ok(Arc::from(Disk::open(&disk, name, OpenMode::Read)?))
 }
 
-/// Reads so many bytes of a file. Blocks.
-pub(crate) fn read_piece(file: &dyn DiskFile, at: u64, bytes: u64) -> io::Result<Vec<u8>> {
-    let mut piece = vec![0; usize::try_from(bytes).unwrap_or_default()];
-    if read_full_at(file, at, &mut piece)? < piece.len() {
+/// Adds so many bytes of a file to those of `into`. Blocks.
+pub(crate) fn read_piece(
+    file: &dyn DiskFile,
+    at: u64,
+    bytes: u64,
+    into: &mut Vec<u8>,
+) -> io::Result<()> {
+    let before = into.len();
+    into.resize(before + usize::try_from(bytes).unwrap_or_default(), 0);
+    let piece = &mut into[before..];
+    if read_full_at(file, at, piece)? < piece.len() {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    Ok(piece)
+    Ok(())
 }

@@ -1,17 +1,17 @@
 //! What is new of a cut since the one before it: the objects to send, and the mark that names all.
 //!
 //! Of each shard, segments that have become full are sent whole, and of the last one the bytes that
-//! were added. Every commit is checked, once for each time that it is sent. Nothing is written
-//! here: objects go to whoever sends them.
+//! were added. What was sent of a segment in a few large parts is kept, and becomes the most of its
+//! whole object. Every commit is checked before it is sent. Nothing is written here: objects go to
+//! whoever sends them.
 
 use std::collections::BTreeMap;
 
 use pinpriq_proto::time::Timestamp;
 use pinpriq_store::StoreError;
-use pinpriq_store::disk::index;
-use pinpriq_store::journal::raw::{self, HEADER_BYTES, RawCommit, RawWalk, Walker};
+use pinpriq_store::journal::raw::{HEADER_BYTES, RawCommit, RawHeader, RawWalk, Walker};
 
-use crate::backup::ground::{Head, check_cut, id, read, unfit, unlike};
+use crate::backup::ground::{Head, check_cut, id, read, read_into, unfit, unlike};
 use crate::backup::prior::{full, since};
 use crate::backup::sending::{OBJECT_BYTES_MAX, SERVED_CHAIN_MAX, number_of};
 use crate::backup::{refuse_last_number, refuse_late};
@@ -28,18 +28,35 @@ use crate::source::{CutInfo, SegmentEnd, Source, SourceError};
 /// How many numbers beyond that of the first mark are looked at for objects without a mark.
 const LEFT_MAX: u64 = 64;
 
+/// The most pieces of a segment that are kept for its whole object. More of them are small, and
+/// compressed worse than all together.
+const KEPT_PIECES_MAX: usize = 32;
+
+/// The most bytes of pieces that are kept, of all shards.
+const KEPT_BYTES_MAX: usize = 32 << 20;
+
 /// What the next draft goes on from.
 pub(super) struct Stream {
     /// The last mark that was drafted.
     mark: Mark,
     /// The segments of its cut.
     shards: Vec<Vec<SegmentEnd>>,
-    /// For each shard the check of its last segment, as far as it was sent. None: it was not begun
-    /// here.
-    walkers: Vec<Option<Walker>>,
+    /// What goes on with the last segment of each shard. None: it was not begun here.
+    begun: Vec<Option<Begun>>,
     /// The numbers of the first free objects of parts of later marks, where some are taken: drafts
     /// that failed have left them.
     left: BTreeMap<u64, u32>,
+    /// Memory for what is read, as long as there is much of it: to get more each time takes as long
+    /// as to compress it.
+    room: Vec<u8>,
+}
+
+/// The last segment of a shard, as far as it was sent.
+struct Begun {
+    /// The check of it.
+    walker: Walker,
+    /// Its pieces, unless they are too many or too large: what is left of it completes them.
+    pieces: Option<Writer>,
 }
 
 /// An object to send.
@@ -74,8 +91,8 @@ impl Stream {
                 left.insert(number, free);
             }
         }
-        let walkers = cut.shards.iter().map(|_| None).collect();
-        Ok(Self { mark, shards: cut.shards, walkers, left })
+        let begun = cut.shards.iter().map(|_| None).collect();
+        Ok(Self { mark, shards: cut.shards, begun, left, room: Vec::new() })
     }
 
     /// Whether a cut has the same as the last one.
@@ -112,15 +129,19 @@ impl Stream {
         let object = self.left.get(&number).copied().unwrap_or_default();
         let line = self.mark.line;
         let mut sending = Sending::new(source, post, &cut, (line, number, object));
+        sending.room = std::mem::take(&mut self.room);
         let mut shards = Vec::new();
-        for (shard, known) in self.mark.shards.iter().enumerate() {
-            shards.push(sending.hand_over_whole(shard, known)?);
+        for (shard, (known, begun)) in self.mark.shards.iter().zip(&mut self.begun).enumerate() {
+            shards.push(sending.hand_over_whole(shard, known, begun)?);
         }
-        for (shard, (known, walker)) in self.mark.shards.iter().zip(&mut self.walkers).enumerate() {
-            sending.hand_over_part(shard, known, walker, &mut shards)?;
+        for (shard, (known, begun)) in self.mark.shards.iter().zip(&mut self.begun).enumerate() {
+            sending.hand_over_part(shard, known, begun, &mut shards)?;
         }
+        self.forget_pieces();
         sending.flush(&mut shards)?;
-        let Sending { objects, bytes_read, bytes_sent, latest, .. } = sending;
+        let Sending { objects, bytes_read, bytes_sent, latest, room, .. } = sending;
+        // A server that has little to send needs the memory for something else.
+        self.room = if bytes_read > room.capacity() as u64 / 4 { room } else { Vec::new() };
         for (shard, moment) in shards.iter_mut().zip(moments) {
             shard.since_ms = moment.ms();
         }
@@ -138,6 +159,61 @@ impl Stream {
         self.mark = mark.after(Some(&self.mark));
         self.shards = cut.shards;
         Ok(Drafted { mark: self.mark.clone(), objects, bytes_read, bytes_sent })
+    }
+
+    /// Forgets pieces that cost more to keep than to make again.
+    fn forget_pieces(&mut self) {
+        let mut room = KEPT_BYTES_MAX;
+        for begun in self.begun.iter_mut().flatten() {
+            let fits = |pieces: &Writer| {
+                pieces.count() <= KEPT_PIECES_MAX && pieces.stored_bytes() <= room
+            };
+            begun.pieces = begun.pieces.take().filter(fits);
+            room -= begun.pieces.as_ref().map_or(0, Writer::stored_bytes);
+        }
+    }
+}
+
+impl Begun {
+    /// Begins a segment, given its first bytes. Returns the commits that come first, too.
+    fn first<'b>(
+        shard: usize,
+        segment: &SegmentEnd,
+        bytes: &'b [u8],
+    ) -> Result<(Head, Self, &'b [u8]), ArchiveError> {
+        let unfit = |error: StoreError| unfit(shard, segment.number, &error);
+        let (header, commits) = bytes.split_at(bytes.len().min(HEADER_BYTES));
+        let head = Head::of(header).map_err(unfit)?;
+        let walker = Walker::begin("the segment", header).map_err(unfit)?;
+        Ok((head, Self { walker, pieces: Some(Writer::default()) }, commits))
+    }
+
+    /// Where the next piece begins.
+    fn end(&self) -> u64 {
+        self.walker.walk().end as u64
+    }
+
+    /// Whether the object of all of this segment can be made of the pieces.
+    fn has_pieces_of(&self, segment: &SegmentEnd) -> bool {
+        let RawHeader { number, incarnation, .. } = self.walker.walk().header;
+        let is_it = (number, incarnation) == (segment.number, segment.incarnation);
+        is_it && self.pieces.is_some() && self.end() <= segment.bytes
+    }
+
+    /// Checks the commits that follow. They must be all there are up to the end of the segment.
+    fn check(
+        &mut self,
+        shard: usize,
+        segment: &SegmentEnd,
+        commits: &[u8],
+    ) -> Result<RawWalk, ArchiveError> {
+        let pushed = self.walker.push("the segment", commits, &mut |_| {});
+        pushed.map_err(|error| unfit(shard, segment.number, &error))?;
+        let walk = self.walker.walk();
+        if walk.end as u64 != segment.bytes {
+            return Err(unlike(shard, segment));
+        }
+        Ok(walk)
     }
 }
 
@@ -159,6 +235,8 @@ struct Sending<'a> {
     bytes_read: u64,
     bytes_sent: u64,
     latest: Timestamp,
+    /// Memory for what is read.
+    room: Vec<u8>,
 }
 
 impl<'a> Sending<'a> {
@@ -181,6 +259,7 @@ impl<'a> Sending<'a> {
             bytes_read: 0,
             bytes_sent: 0,
             latest: Timestamp::ZERO,
+            room: Vec::new(),
         }
     }
 
@@ -190,6 +269,7 @@ impl<'a> Sending<'a> {
         &mut self,
         shard: usize,
         known: &ShardMark,
+        begun: &mut Option<Begun>,
     ) -> Result<ShardMark, ArchiveError> {
         let cut = self.cut;
         let segments = &cut.shards[shard];
@@ -200,14 +280,22 @@ impl<'a> Sending<'a> {
             if known.has_whole(id(segment)) {
                 continue;
             }
-            let bytes = self.read(shard, segment, 0)?;
-            let walk = raw::walk("the segment", &bytes, None);
-            let walk = walk.map_err(|error| unfit(shard, segment.number, &error))?;
+            let before = begun.take_if(|begun| begun.has_pieces_of(segment));
+            let from = before.as_ref().map_or(0, Begun::end);
+            let more = self.read(shard, segment, from)?;
+            let (mut checked, commits) = match before {
+                Some(before) => (before, more.as_slice()),
+                None => {
+                    let (_, checked, commits) = Begun::first(shard, segment, &more)?;
+                    (checked, commits)
+                }
+            };
+            let walk = checked.check(shard, segment, commits)?;
             self.note(shard, segment, &walk, &mut mark)?;
             let wanted = self.wanted(shard, segment);
-            let mut writer = Writer::default();
-            writer.add((number_of(shard), wanted.segment), 0, &bytes)?;
-            drop(bytes);
+            let mut writer = checked.pieces.unwrap_or_default();
+            writer.add((number_of(shard), wanted.segment), from, &more)?;
+            self.room = more;
             self.hand_over(wanted.name(), writer, Some((wanted, walk.last)))?;
         }
         Ok(mark)
@@ -218,7 +306,7 @@ impl<'a> Sending<'a> {
         &mut self,
         shard: usize,
         known: &ShardMark,
-        walker: &mut Option<Walker>,
+        begun: &mut Option<Begun>,
         shards: &mut [ShardMark],
     ) -> Result<(), ArchiveError> {
         let cut = self.cut;
@@ -236,19 +324,17 @@ impl<'a> Sending<'a> {
         let from = before.map_or(0, |part| part.bytes);
         let more = self.read(shard, segment, from)?;
         let (mut part, mut checked, commits) = if let Some(part) = before {
-            let known = walker.take().filter(|it| it.walk().end == index(from));
+            let known = begun.take().filter(|it| it.end() == from);
             let again = || self.walk_again(shard, segment, part);
             (part.clone(), known.map_or_else(again, Ok)?, more.as_slice())
         } else {
-            let (head, begun, commits) = begun(shard, segment, &more)?;
+            let (head, first, commits) = Begun::first(shard, segment, &more)?;
             let SegmentEnd { number, incarnation, .. } = *segment;
             let objects = Vec::new();
-            (Part { number, incarnation, bytes: 0, head: head.sum(), objects }, begun, commits)
+            (Part { number, incarnation, bytes: 0, head: head.sum(), objects }, first, commits)
         };
-        let pushed = checked.push("the segment", commits, &mut |_| {});
-        pushed.map_err(|error| unfit(shard, segment.number, &error))?;
-        let walk = checked.walk();
-        if walk.last.is_none() || walk.end as u64 != segment.bytes {
+        let walk = checked.check(shard, segment, commits)?;
+        if walk.last.is_none() {
             return Err(unlike(shard, segment));
         }
         self.note(shard, segment, &walk, &mut shards[shard])?;
@@ -256,11 +342,17 @@ impl<'a> Sending<'a> {
         if more.len() as u64 > room {
             self.flush(shards)?;
         }
-        self.writer.add((number_of(shard), id(segment)), from, &more)?;
+        let mut pieces = Writer::default();
+        pieces.add((number_of(shard), id(segment)), from, &more)?;
+        self.writer.append(&pieces);
+        self.room = more;
         self.gathered.push(shard);
+        if let Some(before) = &mut checked.pieces {
+            before.append(&pieces);
+        }
         part.bytes = segment.bytes;
         shards[shard].parts.push(part);
-        *walker = Some(checked);
+        *begun = Some(checked);
         Ok(())
     }
 
@@ -299,19 +391,20 @@ impl<'a> Sending<'a> {
         shard: usize,
         segment: &SegmentEnd,
         part: &Part,
-    ) -> Result<Walker, ArchiveError> {
+    ) -> Result<Begun, ArchiveError> {
         self.bytes_read += part.bytes;
         let bytes = read(self.source, shard, segment.number, (0, part.bytes), &mut |_| {})?;
-        let (head, mut walker, commits) = begun(shard, segment, &bytes)?;
+        let (head, first, commits) = Begun::first(shard, segment, &bytes)?;
         if !head.has_sum(part.head) {
             return Err(unlike(shard, segment));
         }
+        let mut walker = first.walker;
         let pushed = walker.push("the segment", commits, &mut |_| {});
         pushed.map_err(|error| unfit(shard, segment.number, &error))?;
-        Ok(walker)
+        Ok(Begun { walker, pieces: None })
     }
 
-    /// Reads a segment from an offset on.
+    /// Reads a segment from an offset on. Whoever does not need it any more gives it back as room.
     fn read(
         &mut self,
         shard: usize,
@@ -319,7 +412,11 @@ impl<'a> Sending<'a> {
         from: u64,
     ) -> Result<Vec<u8>, ArchiveError> {
         self.bytes_read += segment.bytes.saturating_sub(from);
-        read(self.source, shard, segment.number, (from, segment.bytes), &mut |_| {})
+        let mut bytes = std::mem::take(&mut self.room);
+        bytes.clear();
+        let (which, bounds) = ((shard, segment.number), (from, segment.bytes));
+        read_into(&mut bytes, self.source, which, bounds, &mut |_| {})?;
+        Ok(bytes)
     }
 
     /// Notes what a segment has, unless it is another one than the server says.
@@ -344,18 +441,4 @@ impl<'a> Sending<'a> {
     fn wanted(&self, shard: usize, segment: &SegmentEnd) -> Wanted {
         Wanted { line: self.line, shard, shards: self.cut.shards.len(), segment: id(segment) }
     }
-}
-
-/// The header of a segment, the check of it, and the commits that come first. The segment begins
-/// with `bytes`.
-fn begun<'b>(
-    shard: usize,
-    segment: &SegmentEnd,
-    bytes: &'b [u8],
-) -> Result<(Head, Walker, &'b [u8]), ArchiveError> {
-    let unfit = |error: StoreError| unfit(shard, segment.number, &error);
-    let (header, commits) = bytes.split_at(bytes.len().min(HEADER_BYTES));
-    let head = Head::of(header).map_err(unfit)?;
-    let walker = Walker::begin("the segment", header).map_err(unfit)?;
-    Ok((head, walker, commits))
 }

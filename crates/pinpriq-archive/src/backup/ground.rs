@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use pinpriq_store::StoreError;
+use pinpriq_store::disk::index;
 use pinpriq_store::journal::Identity;
 use pinpriq_store::journal::raw::{self, HEADER_BYTES, RawHeader};
 use pinpriq_store::shards::SHARDS_MAX;
@@ -352,24 +353,38 @@ pub(crate) fn read(
     (from, to): (u64, u64),
     tell: &mut dyn FnMut(u64),
 ) -> Result<Vec<u8>, ArchiveError> {
-    let (mut bytes, mut at) = (Vec::new(), from);
+    let mut bytes = Vec::new();
+    read_into(&mut bytes, source, (shard, segment), (from, to), tell)?;
+    Ok(bytes)
+}
+
+/// Like [`read`], and adds what it reads to `bytes`.
+pub(crate) fn read_into(
+    bytes: &mut Vec<u8>,
+    source: &mut dyn Source,
+    (shard, segment): (usize, u32),
+    (from, to): (u64, u64),
+    tell: &mut dyn FnMut(u64),
+) -> Result<(), ArchiveError> {
+    // One allocation: a large one takes longer than to fill it.
+    bytes.reserve(index(to.saturating_sub(from)));
+    let mut at = from;
     while at < to {
-        let end = to.min(at + PIECE_BYTES as u64);
-        let more = source.read(shard, segment, at, end)?;
-        if more.len() as u64 != end - at {
+        let (before, end) = (bytes.len(), to.min(at + PIECE_BYTES as u64));
+        source.read(shard, segment, at, end, bytes)?;
+        let more = bytes.len().saturating_sub(before);
+        if more as u64 != end - at {
             let what = format!(
-                "the server gave {} bytes of segment {segment} of shard {shard} instead of {}: \
+                "the server gave {more} bytes of segment {segment} of shard {shard} instead of {}: \
                  try again",
-                more.len(),
                 end - at
             );
             return Err(SourceError::new(what).into());
         }
-        bytes.extend_from_slice(&more);
         tell(end - at);
         at = end;
     }
-    Ok(bytes)
+    Ok(())
 }
 
 /// A segment of the source that cannot be backed up as it is.

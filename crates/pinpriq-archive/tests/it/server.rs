@@ -262,7 +262,8 @@ impl Source for Cut {
         segment: u32,
         from: u64,
         to: u64,
-    ) -> Result<Vec<u8>, SourceError> {
+        into: &mut Vec<u8>,
+    ) -> Result<(), SourceError> {
         if let Some(on_read) = &mut self.on_read {
             on_read(self.reads);
         }
@@ -270,7 +271,9 @@ impl Source for Cut {
         let [from, to] = [from, to].map(|at| usize::try_from(at).unwrap());
         assert!(to - from <= 8 << 20, "no more than 8 MiB at once");
         let found = self.bytes[shard].get(&segment).and_then(|bytes| bytes.get(from..to));
-        found.map(<[u8]>::to_vec).ok_or_else(|| SourceError { what: "it is gone".to_owned() })
+        let found = found.ok_or_else(|| SourceError { what: "it is gone".to_owned() })?;
+        into.extend_from_slice(found);
+        Ok(())
     }
 }
 

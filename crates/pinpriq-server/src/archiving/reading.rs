@@ -32,7 +32,13 @@ impl<'a> Reading<'a> {
         Self { info, directories, go_on, file: None }
     }
 
-    fn read_piece(&mut self, shard: usize, number: u32, from: u64, to: u64) -> io::Result<Vec<u8>> {
+    fn read_piece(
+        &mut self,
+        (shard, number): (usize, u32),
+        from: u64,
+        to: u64,
+        into: &mut Vec<u8>,
+    ) -> io::Result<()> {
         let opened = self.file.take().filter(|(of, it, _)| (*of, *it) == (shard, number));
         let file = if let Some((_, _, file)) = opened {
             file
@@ -40,9 +46,9 @@ impl<'a> Reading<'a> {
             let directory = self.directories.get(shard).ok_or(io::ErrorKind::NotFound)?;
             open(directory, &segment_name(number))?
         };
-        let piece = read_piece(&*file, from, to.saturating_sub(from))?;
+        read_piece(&*file, from, to.saturating_sub(from), into)?;
         self.file = Some((shard, number, file));
-        Ok(piece)
+        Ok(())
     }
 }
 
@@ -57,8 +63,9 @@ impl Source for Reading<'_> {
         segment: u32,
         from: u64,
         to: u64,
-    ) -> Result<Vec<u8>, SourceError> {
-        let read = self.read_piece(shard, segment, from, to);
+        into: &mut Vec<u8>,
+    ) -> Result<(), SourceError> {
+        let read = self.read_piece((shard, segment), from, to, into);
         (self.go_on)(shard, segment)?;
         read.map_err(|error| {
             let name = segment_name(segment);

@@ -256,7 +256,11 @@ impl Reading {
         let (file, at) = (self.file.clone(), self.left.start);
         let bytes = (self.left.end - at).min(PIECE_BYTES_MAX);
         // The files are kept until the piece is read, also if nobody waits for it any more.
-        let read = beside(move || (read_piece(&*file, at, bytes), backup)).await;
+        let read = move || {
+            let mut piece = Vec::new();
+            (read_piece(&*file, at, bytes, &mut piece).map(|()| piece), backup)
+        };
+        let read = beside(read).await;
         let (piece, backup) = read.ok_or_else(no_thread)?;
         if backup.is_lost() {
             return Err(lost());

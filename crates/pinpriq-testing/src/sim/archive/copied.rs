@@ -75,9 +75,10 @@ impl Source for Copied {
         segment: u32,
         from: u64,
         to: u64,
-    ) -> Result<Vec<u8>, SourceError> {
+        into: &mut Vec<u8>,
+    ) -> Result<(), SourceError> {
         let bytes = self.bytes.get(&segment).and_then(|all| all.get(index(from)..index(to)));
-        bytes.map(<[u8]>::to_vec).ok_or_else(|| SourceError {
+        bytes.map(|bytes| into.extend_from_slice(bytes)).ok_or_else(|| SourceError {
             what: format!("the cut has no bytes of segment {segment} from {from} to {to}"),
         })
     }

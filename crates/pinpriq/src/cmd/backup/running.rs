@@ -83,19 +83,20 @@ impl Source for Running {
         segment: u32,
         from: u64,
         to: u64,
-    ) -> Result<Vec<u8>, SourceError> {
+        into: &mut Vec<u8>,
+    ) -> Result<(), SourceError> {
         let path = format!("{}/{shard}/{segment}", self.path);
-        let wanted = usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
-        let (mut bytes, mut pauses) = (Vec::new(), PAUSES.iter());
-        while bytes.len() < wanted {
-            let part = locked(&self.http).part(&path, from + bytes.len() as u64, to);
+        let (mut at, mut pauses) = (from, PAUSES.iter());
+        while at < to {
+            let part = locked(&self.http).part(&path, at, to);
             match part {
                 Ok(part) if part.is_empty() => {
                     let what = format!("the server has no more bytes of {path}, which it promised");
                     return Err(SourceError { what });
                 }
                 Ok(part) => {
-                    bytes.extend_from_slice(&part);
+                    into.extend_from_slice(&part);
+                    at += part.len() as u64;
                     pauses = PAUSES.iter();
                 }
                 Err(Trouble::Lost(what)) => match pauses.next() {
@@ -108,7 +109,7 @@ impl Source for Running {
                 }
             }
         }
-        Ok(bytes)
+        Ok(())
     }
 }
 
