@@ -47,8 +47,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// One server's end of an archive.
 ///
-/// Holds one segment in memory while it reads, and objects of 32 MiB together, or one, which are
-/// being sent.
+/// Holds one segment in memory while it reads, objects of 32 MiB together, or one, which are being
+/// sent, and up to 32 MiB of pieces that belong to segments which are not full yet.
 pub struct Archiver {
     place: Arc<dyn Place>,
     /// What the next draft goes on from. None: look at the place first.

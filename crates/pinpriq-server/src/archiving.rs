@@ -6,7 +6,7 @@
 //! business of `pinpriq-archive`. No request waits for any of it.
 
 mod backlog;
-mod keeping;
+pub(crate) mod keeping;
 mod reading;
 mod running;
 mod upkeep;

@@ -55,6 +55,7 @@ pub use stop::Stop;
 /// The pieces of a server, for those who run them without sockets, threads and a runtime. The
 /// caller decides what happens when: it moves bytes, rings and hears bells, and sets the clock.
 pub mod parts {
+    pub use crate::archiving::keeping::{Kept, needs_of};
     pub use crate::bell::has_rung;
     pub use crate::clients::about::at_home;
     pub use crate::cluster::clocks::ClockWatch;

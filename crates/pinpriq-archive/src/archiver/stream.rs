@@ -137,7 +137,7 @@ impl Stream {
         for (shard, (known, begun)) in self.mark.shards.iter().zip(&mut self.begun).enumerate() {
             sending.hand_over_part(shard, known, begun, &mut shards)?;
         }
-        self.forget_pieces();
+        forget_pieces(self.begun.iter_mut().flatten().map(|begun| &mut begun.pieces));
         sending.flush(&mut shards)?;
         let Sending { objects, bytes_read, bytes_sent, latest, room, .. } = sending;
         // A server that has little to send needs the memory for something else.
@@ -160,17 +160,16 @@ impl Stream {
         self.shards = cut.shards;
         Ok(Drafted { mark: self.mark.clone(), objects, bytes_read, bytes_sent })
     }
+}
 
-    /// Forgets pieces that cost more to keep than to make again.
-    fn forget_pieces(&mut self) {
-        let mut room = KEPT_BYTES_MAX;
-        for begun in self.begun.iter_mut().flatten() {
-            let fits = |pieces: &Writer| {
-                pieces.count() <= KEPT_PIECES_MAX && pieces.stored_bytes() <= room
-            };
-            begun.pieces = begun.pieces.take().filter(fits);
-            room -= begun.pieces.as_ref().map_or(0, Writer::stored_bytes);
-        }
+/// Forgets the pieces of shards that cost more to keep than to make again.
+fn forget_pieces<'p>(kept: impl Iterator<Item = &'p mut Option<Writer>>) {
+    let mut room = KEPT_BYTES_MAX;
+    for of_shard in kept {
+        let fits =
+            |pieces: &Writer| pieces.count() <= KEPT_PIECES_MAX && pieces.stored_bytes() <= room;
+        *of_shard = of_shard.take().filter(fits);
+        room -= of_shard.as_ref().map_or(0, Writer::stored_bytes);
     }
 }
 
@@ -283,12 +282,11 @@ impl<'a> Sending<'a> {
             let before = begun.take_if(|begun| begun.has_pieces_of(segment));
             let from = before.as_ref().map_or(0, Begun::end);
             let more = self.read(shard, segment, from)?;
-            let (mut checked, commits) = match before {
-                Some(before) => (before, more.as_slice()),
-                None => {
-                    let (_, checked, commits) = Begun::first(shard, segment, &more)?;
-                    (checked, commits)
-                }
+            let (mut checked, commits) = if let Some(before) = before {
+                (before, more.as_slice())
+            } else {
+                let (_, checked, commits) = Begun::first(shard, segment, &more)?;
+                (checked, commits)
             };
             let walk = checked.check(shard, segment, commits)?;
             self.note(shard, segment, &walk, &mut mark)?;
@@ -440,5 +438,45 @@ impl<'a> Sending<'a> {
 
     fn wanted(&self, shard: usize, segment: &SegmentEnd) -> Wanted {
         Wanted { line: self.line, shard, shards: self.cut.shards.len(), segment: id(segment) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::SegmentId;
+
+    /// So many pieces of these bytes.
+    fn pieces(count: usize, bytes: &[u8]) -> Option<Writer> {
+        let mut writer = Writer::default();
+        for _ in 0..count {
+            writer.add((0, SegmentId { number: 1, incarnation: 1 }), 0, bytes).unwrap();
+        }
+        Some(writer)
+    }
+
+    #[test]
+    fn pieces_are_kept_while_they_are_few_and_fit_into_memory() {
+        // Half of what may be kept, which cannot be compressed.
+        let mut state = 1_u64;
+        let bytes = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state.to_le_bytes()[7]
+        });
+        let bytes: Vec<u8> = bytes.take(KEPT_BYTES_MAX / 2 - 4_096).collect();
+        let few = |count| pieces(count, b"abc");
+        let large = || pieces(1, &bytes);
+        let mut kept = [
+            few(KEPT_PIECES_MAX),
+            large(),
+            few(KEPT_PIECES_MAX + 1),
+            large(),
+            None,
+            large(),
+            few(1),
+        ];
+        forget_pieces(kept.iter_mut());
+        let kept = kept.map(|it| it.is_some());
+        assert_eq!(kept, [true, true, false, true, false, false, true]);
     }
 }

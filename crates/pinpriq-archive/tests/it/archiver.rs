@@ -682,3 +682,41 @@ fn an_archiver_that_is_dropped_leaves_a_whole_place() {
     wait_until(|| has_ended.load(Ordering::SeqCst) && has_mark(&place, 3));
     expect_whole(&place);
 }
+
+/// Archives many small changes of a server whose segments have this size. Returns how often
+/// segments became full, and how many bytes were read that had been sent already.
+fn read_twice(segment_bytes: u32, changes: u64) -> (u64, u64) {
+    let (place, mut dice) = (Arc::new(MemoryPlace::new()), Dice::new(3));
+    let mut server = Server::with_segments(0xabc, 2, segment_bytes);
+    let mut archiver = archiver(&place);
+    archive(&mut archiver, &mut server, &mut dice);
+    let (mut filled, mut read_twice) = (0, 0);
+    for _ in 0..changes {
+        let known: Vec<u32> = newest(&place).shards.iter().map(|it| it.parts[0].number).collect();
+        server.turn(&mut dice);
+        let mut cut = server.cut();
+        let new = archiver.missing_bytes(&cut.info);
+        let lasts = cut.info.shards.iter().map(|segments| segments.last().unwrap().number);
+        filled += u64::from(lasts.zip(known).any(|(last, known)| last > known));
+        assert_eq!(archiver.offer(&mut cut, 0).unwrap(), Offered::Sending);
+        let done = settle(&mut archiver).unwrap();
+        read_twice += done.iter().map(|done| done.bytes_read).sum::<u64>() - new;
+    }
+    expect_whole(&place);
+    check_moments(&place, &server, &mut dice);
+    (filled, read_twice)
+}
+
+#[test]
+fn what_was_sent_of_a_segment_in_a_few_parts_becomes_its_object() {
+    let (filled, read_twice) = read_twice(24 << 10, 60);
+    assert!(filled > 4, "{filled} segments");
+    assert_eq!(read_twice, 0, "bytes were read twice");
+}
+
+#[test]
+fn a_segment_of_many_parts_is_compressed_anew_when_it_is_full() {
+    let (filled, read_twice) = read_twice(192 << 10, 100);
+    assert!(filled > 0, "{filled} segments");
+    assert!(read_twice > 64 << 10, "{read_twice} bytes were read twice");
+}

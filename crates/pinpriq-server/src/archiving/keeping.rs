@@ -8,7 +8,7 @@ use pinpriq_proto::time::Timestamp;
 use pinpriq_store::journal::{Keep, ShardCut};
 
 /// What is kept of each shard.
-pub(super) struct Kept {
+pub struct Kept {
     held: Vec<Held>,
     /// What the shards needed themselves at the newest cut that is archived, and its moment.
     archived: Option<(Vec<Need>, Timestamp)>,
@@ -25,13 +25,15 @@ struct Held {
 pub(super) type Need = (u32, Timestamp);
 
 /// Returns what each shard needed at a cut.
-pub(super) fn needs_of(cuts: &[ShardCut]) -> Vec<Need> {
+#[must_use]
+pub fn needs_of(cuts: &[ShardCut]) -> Vec<Need> {
     cuts.iter().map(|cut| (cut.needed_from, cut.needed_since)).collect()
 }
 
 impl Kept {
     /// Holds keeps of everything, one for each shard.
-    pub(super) fn new(keeps: Vec<Keep>) -> Self {
+    #[must_use]
+    pub fn new(keeps: Vec<Keep>) -> Self {
         let held = keeps.into_iter().map(|keep| Held { keep, first: 0 }).collect();
         Self { held, archived: None }
     }
@@ -42,12 +44,19 @@ impl Kept {
     }
 
     /// Whether a shard has given up files that were not archived yet.
-    pub(super) fn is_lost(&self) -> bool {
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
         self.held.iter().any(|held| held.keep.is_lost())
     }
 
+    /// The first segment of a shard that stays, if any does.
+    #[must_use]
+    pub fn keeps_from(&self, shard: usize) -> Option<u32> {
+        self.held.get(shard).filter(|held| !held.keep.is_lost()).map(|held| held.first)
+    }
+
     /// Holds what a cut keeps in place of what was given up, except for what is archived already.
-    pub(super) fn take_over(&mut self, cuts: Vec<ShardCut>) {
+    pub fn take_over(&mut self, cuts: Vec<ShardCut>) {
         for (held, cut) in self.held.iter_mut().zip(cuts) {
             if held.keep.is_lost() && !cut.keep.is_lost() {
                 let first = cut.segments.first().map_or(0, |segment| segment.number);
@@ -62,7 +71,7 @@ impl Kept {
     /// Keeps no more than what a shard needed itself at a cut with this moment that is archived.
     /// Where that does not suffice for the moment itself, the next cut does it: the archive would
     /// have a gap.
-    pub(super) fn narrow(&mut self, needs: &[Need], at: Timestamp) {
+    pub fn narrow(&mut self, needs: &[Need], at: Timestamp) {
         narrow(&mut self.held, needs, at);
         self.archived = Some((needs.to_vec(), at));
     }
@@ -79,7 +88,7 @@ impl Kept {
 
     /// If more than `most` bytes stay for the archive alone, keeps none of them any more. Returns
     /// how many these were.
-    pub(super) fn drop_backlog(&mut self, cuts: &[ShardCut], most: u64) -> Option<u64> {
+    pub fn drop_backlog(&mut self, cuts: &[ShardCut], most: u64) -> Option<u64> {
         let bytes = self.backlog_bytes(cuts);
         if bytes <= most {
             return None;
@@ -128,6 +137,7 @@ mod tests {
         kept.narrow(&[(5, at(10))], at(20));
         kept.held[0].keep.give_up();
         assert!(kept.is_lost());
+        assert_eq!(kept.keeps_from(0), None);
         let cut = ShardCut {
             at: at(30),
             since: at(2),
@@ -138,6 +148,6 @@ mod tests {
         };
         kept.take_over(vec![cut]);
         assert!(!kept.is_lost());
-        assert_eq!(kept.held[0].first, 5);
+        assert_eq!(kept.keeps_from(0), Some(5));
     }
 }

@@ -10,7 +10,6 @@
 mod chronicle;
 mod copied;
 mod ending;
-mod keeping;
 mod link;
 mod place;
 mod restores;

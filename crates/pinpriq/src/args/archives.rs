@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 
@@ -11,10 +12,40 @@ use super::texts::after;
 use crate::endpoint::{self, Endpoint};
 use crate::exit::Failure;
 use crate::moments::Moment;
-use crate::settings::Kept;
+use crate::settings::{Kept, Size};
 
 /// How many hexadecimal digits the name of a line has.
 const LINE_DIGITS: usize = 16;
+
+/// The bounds of how fast a backup goes, in bytes a second.
+const RATE_MIN: u64 = 64 << 10;
+const RATE_MAX: u64 = 1 << 40;
+
+/// A number of bytes a second, or none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Rate(Option<Size<RATE_MAX>>);
+
+impl Rate {
+    /// The number, unless it is off.
+    pub(crate) fn bytes_per_second(self) -> Option<u64> {
+        self.0.map(Size::bytes)
+    }
+}
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if matches!(text, "off" | "0") {
+            return Ok(Self(None));
+        }
+        let size: Size<RATE_MAX> = text.parse().map_err(|error| format!("{error}, or `off`"))?;
+        if size.bytes() < RATE_MIN {
+            return Err(format!("`{text}` is too slow to come to an end: give at least `64KiB`"));
+        }
+        Ok(Self(Some(size)))
+    }
+}
 
 /// What can be done with an archive.
 #[derive(Debug, Subcommand)]
@@ -81,6 +112,13 @@ pub(crate) struct DoorArgs {
 pub(crate) struct BackupArgs {
     /// Where backups lie: a directory, or `s3://BUCKET/PREFIX`
     pub(crate) place: String,
+
+    /// How many bytes a second are read from the server, and written, at the most
+    ///
+    /// Others that use the same disks and processors notice little of that. Off: as fast as it
+    /// goes.
+    #[arg(long, value_name = "SIZE|off", default_value = "32MiB", allow_hyphen_values = true)]
+    pub(crate) max_rate: Rate,
 
     /// Print one JSON object
     #[arg(long)]
@@ -248,6 +286,23 @@ mod tests {
         assert_eq!(given.line, Some(0x00ab_0000_0000_cdef));
         for wrong in ["--line ab", "--line +0ab00000000cdef", "--until soon", "--until -1.5m"] {
             assert!(restore(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_rate_has_bounds_or_is_off() {
+        let rate = |text: &str| text.parse().map(Rate::bytes_per_second);
+        assert_eq!(rate("64MiB"), Ok(Some(64 << 20)));
+        assert_eq!((rate("off"), rate("0")), (Ok(None), Ok(None)));
+        for (wrong, words) in [
+            ("1KiB", "give at least `64KiB`"),
+            ("2TiB", "out of bounds"),
+            ("fast", "or `off`"),
+            ("-1", "or `off`"),
+            ("", "or `off`"),
+        ] {
+            let refusal = rate(wrong).expect_err(wrong);
+            assert!(refusal.contains(words), "{refusal}");
         }
     }
 

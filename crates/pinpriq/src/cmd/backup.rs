@@ -1,12 +1,15 @@
 //! `pinpriq backup`: one cut of a running server, copied into a place.
 //!
-//! What is copied, and what has to be there, is the archive's business. `running.rs` is the server.
+//! What is copied, and what has to be there, is the archive's business. `running.rs` is the server,
+//! and `pace.rs` says how fast it goes.
 
 mod ending;
+mod pace;
 mod running;
 
 use pinpriq_archive::{Backup, back_up};
 
+use self::pace::{Pace, Paced};
 use self::running::Running;
 use super::archive::{failure, opened};
 use super::places::refuse_data_directory;
@@ -26,11 +29,12 @@ pub(crate) fn backup(arguments: &BackupArgs) -> Result<Exit, Failure> {
     // Threads that are started later go after others too. Where it is not allowed, the backup is
     // taken anyway.
     let _ = rustix::process::nice(NICENESS);
-    let place = opened(&arguments.place)?;
+    let rate = Pace::new(arguments.max_rate.bytes_per_second());
+    let place = Paced { place: opened(&arguments.place)?, pace: rate };
     refuse_data_directory(&arguments.place)?;
-    let mut server = Running::cut(arguments.door.endpoint()?)?;
+    let mut server = Running::cut(arguments.door.endpoint()?, rate)?;
     let progress = Progress::before_output("bytes copied");
-    let outcome = back_up(&mut server, &*place, &mut |it| progress.note(it.done, it.total));
+    let outcome = back_up(&mut server, &place, &mut |it| progress.note(it.done, it.total));
     drop(progress);
     let backup = outcome.map_err(|error| server.refusal().unwrap_or_else(|| failure(&error)))?;
     let text = if arguments.json { format!("{}\n", as_json(&backup)) } else { in_words(&backup) };

@@ -1,5 +1,5 @@
-//! One server's end of the archive: the tap of its journal, what that keeps, the cut that is under
-//! way, and the archiver of the product.
+//! One server's end of the archive: the tap of its journal, the cut that is under way, and of the
+//! product the archiver and what decides which files stay.
 //!
 //! It ends with the server. When something is done, and what goes wrong at the place, is decided
 //! elsewhere.
@@ -11,11 +11,11 @@ use std::{mem, slice, thread};
 
 use pinpriq_archive::{ArchiveError, Archiver, Concluded, Offered, Source};
 use pinpriq_proto::time::Timestamp;
+use pinpriq_server::parts::{Kept, needs_of};
 use pinpriq_store::journal::{Asked, Purpose, ShardCut, Tap};
 
 use crate::sim::archive::copied::Copied;
 use crate::sim::archive::end_of;
-use crate::sim::archive::keeping::Kept;
 use crate::sim::archive::place::Remote;
 
 /// How long it waits at a time for what is under way.
@@ -72,7 +72,7 @@ impl Link {
         let is_woken = Arc::new(AtomicBool::new(false));
         let woken = Arc::clone(&is_woken);
         let tap = Arc::new(Tap::new(move || woken.store(true, Ordering::Relaxed)));
-        let kept = Kept::new(tap.keep_all());
+        let kept = Kept::new(vec![tap.keep_all()]);
         let its_place = Arc::clone(place);
         let archiver = Archiver::new(its_place);
         Self {
@@ -97,7 +97,7 @@ impl Link {
 
     /// Keeps nothing, as a bug would.
     pub(super) fn keep_nothing(&mut self) {
-        self.kept.narrow((u32::MAX, Timestamp::ZERO), Timestamp::ZERO);
+        self.kept.narrow(&[(u32::MAX, Timestamp::ZERO)], Timestamp::ZERO);
     }
 
     /// The first segment that stays on the disk for the archive, if any does.
@@ -109,7 +109,7 @@ impl Link {
         let cuts = answered.into_iter().chain(&self.former);
         let cuts = cuts.filter(|cut| !cut.keep.is_lost());
         let firsts = cuts.filter_map(|cut| cut.segments.first());
-        firsts.map(|segment| segment.number).chain(self.kept.keeps_from()).min()
+        firsts.map(|segment| segment.number).chain(self.kept.keeps_from(0)).min()
     }
 
     /// Whether the shard has given up files that were not archived yet.
@@ -154,7 +154,7 @@ impl Link {
             self.former = Some(cut);
             return true;
         }
-        if self.kept.drop_backlog(&cut, most) {
+        if self.kept.drop_backlog(slice::from_ref(&cut), most).is_some() {
             return false;
         }
         (self.stage, self.due) = (Stage::Answered(cut), due);
@@ -171,10 +171,10 @@ impl Link {
 
     /// Lets go of a cut. What is archived need not stay on the disk.
     pub(super) fn let_go(&mut self, cut: ShardCut, is_archived: bool) {
-        let (need, at) = ((cut.needed_from, cut.needed_since), cut.at);
-        self.kept.take_over(cut);
+        let (needs, at) = (needs_of(slice::from_ref(&cut)), cut.at);
+        self.kept.take_over(vec![cut]);
         if is_archived {
-            self.kept.narrow(need, at);
+            self.kept.narrow(&needs, at);
         }
     }
 

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::super::signals::Heeding;
 use super::ending::{end_on_signals, in_time};
+use super::pace::Pace;
 use crate::cmd::pass;
 use crate::endpoint::Endpoint;
 use crate::exit::Failure;
@@ -45,6 +46,7 @@ pub(super) struct Running {
     /// The path of the cut.
     path: String,
     cut: CutInfo,
+    pace: Pace,
     /// Why the server refused to hand out more of it, if it did.
     refusal: Option<String>,
     /// The thread that reminds the server, and what ends that.
@@ -54,8 +56,8 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Asks the server for a cut of this moment.
-    pub(super) fn cut(endpoint: Endpoint) -> Result<Self, Failure> {
+    /// Asks the server for a cut of this moment, which is read at a pace.
+    pub(super) fn cut(endpoint: Endpoint, pace: Pace) -> Result<Self, Failure> {
         let mut http = Http::to(endpoint.clone())?;
         let body = http.post(PATH, CUT_BYTES_MAX)?;
         let (id, cut) = described(&body).ok_or_else(unexpected)?;
@@ -63,7 +65,7 @@ impl Running {
         let ending = end_on_signals(endpoint, path.clone())?;
         let http = Arc::new(Mutex::new(http));
         let reminder = remind(http.clone(), &path, &cut);
-        Ok(Self { http, path, cut, refusal: None, reminder, _ending: ending })
+        Ok(Self { http, path, cut, pace, refusal: None, reminder, _ending: ending })
     }
 
     /// Why the server refused to go on, if it did.
@@ -88,7 +90,8 @@ impl Source for Running {
         let path = format!("{}/{shard}/{segment}", self.path);
         let (mut at, mut pauses) = (from, PAUSES.iter());
         while at < to {
-            let part = locked(&self.http).part(&path, at, to);
+            let end = self.pace.end_of_part(at, to);
+            let part = locked(&self.http).part(&path, at, end);
             match part {
                 Ok(part) if part.is_empty() => {
                     let what = format!("the server has no more bytes of {path}, which it promised");
@@ -97,6 +100,7 @@ impl Source for Running {
                 Ok(part) => {
                     into.extend_from_slice(&part);
                     at += part.len() as u64;
+                    self.pace.rest(part.len() as u64);
                     pauses = PAUSES.iter();
                 }
                 Err(Trouble::Lost(what)) => match pauses.next() {
