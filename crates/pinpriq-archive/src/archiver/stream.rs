@@ -447,12 +447,12 @@ mod tests {
     use crate::names::SegmentId;
 
     /// So many pieces of these bytes.
-    fn pieces(count: usize, bytes: &[u8]) -> Option<Writer> {
+    fn pieces(count: usize, bytes: &[u8]) -> Writer {
         let mut writer = Writer::default();
         for _ in 0..count {
             writer.add((0, SegmentId { number: 1, incarnation: 1 }), 0, bytes).unwrap();
         }
-        Some(writer)
+        writer
     }
 
     #[test]
@@ -464,8 +464,8 @@ mod tests {
             state.to_le_bytes()[7]
         });
         let bytes: Vec<u8> = bytes.take(KEPT_BYTES_MAX / 2 - 4_096).collect();
-        let few = |count| pieces(count, b"abc");
-        let large = || pieces(1, &bytes);
+        let few = |count| Some(pieces(count, b"abc"));
+        let large = || Some(pieces(1, &bytes));
         let mut kept = [
             few(KEPT_PIECES_MAX),
             large(),

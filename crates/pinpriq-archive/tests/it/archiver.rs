@@ -684,23 +684,29 @@ fn an_archiver_that_is_dropped_leaves_a_whole_place() {
 }
 
 /// Archives many small changes of a server whose segments have this size. Returns how often
-/// segments became full, and how many bytes were read that had been sent already.
+/// segments became full, and how many bytes were read that had been sent already. Those that the
+/// archiver has begun with do not count: it has not sent all of them in parts.
 fn read_twice(segment_bytes: u32, changes: u64) -> (u64, u64) {
     let (place, mut dice) = (Arc::new(MemoryPlace::new()), Dice::new(3));
     let mut server = Server::with_segments(0xabc, 2, segment_bytes);
     let mut archiver = archiver(&place);
     archive(&mut archiver, &mut server, &mut dice);
+    let numbers = |mark: &Mark| mark.shards.iter().map(|it| it.parts[0].number).collect();
+    let firsts: Vec<u32> = numbers(&newest(&place));
     let (mut filled, mut read_twice) = (0, 0);
     for _ in 0..changes {
-        let known: Vec<u32> = newest(&place).shards.iter().map(|it| it.parts[0].number).collect();
+        let known: Vec<u32> = numbers(&newest(&place));
         server.turn(&mut dice);
         let mut cut = server.cut();
         let new = archiver.missing_bytes(&cut.info);
         let lasts = cut.info.shards.iter().map(|segments| segments.last().unwrap().number);
-        filled += u64::from(lasts.zip(known).any(|(last, known)| last > known));
+        let are_full = lasts.zip(&known).any(|(last, known)| last > *known);
         assert_eq!(archiver.offer(&mut cut, 0).unwrap(), Offered::Sending);
         let done = settle(&mut archiver).unwrap();
-        read_twice += done.iter().map(|done| done.bytes_read).sum::<u64>() - new;
+        if known.iter().zip(&firsts).all(|(known, first)| known > first) {
+            filled += u64::from(are_full);
+            read_twice += done.iter().map(|done| done.bytes_read).sum::<u64>() - new;
+        }
     }
     expect_whole(&place);
     check_moments(&place, &server, &mut dice);
@@ -716,7 +722,7 @@ fn what_was_sent_of_a_segment_in_a_few_parts_becomes_its_object() {
 
 #[test]
 fn a_segment_of_many_parts_is_compressed_anew_when_it_is_full() {
-    let (filled, read_twice) = read_twice(192 << 10, 100);
+    let (filled, read_twice) = read_twice(96 << 10, 200);
     assert!(filled > 0, "{filled} segments");
     assert!(read_twice > 64 << 10, "{read_twice} bytes were read twice");
 }
