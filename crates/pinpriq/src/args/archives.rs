@@ -296,7 +296,7 @@ mod tests {
         assert_eq!((rate("off"), rate("0")), (Ok(None), Ok(None)));
         for (wrong, words) in [
             ("1KiB", "give at least `64KiB`"),
-            ("2TiB", "out of bounds"),
+            ("2048GiB", "out of bounds"),
             ("fast", "or `off`"),
             ("-1", "or `off`"),
             ("", "or `off`"),
