@@ -195,7 +195,7 @@ impl World {
             };
             let home = oracle.model.homes.values().find(own);
             let has_turns = home.is_some_and(Home::has_turns);
-            let is_rated = home.is_some_and(|home| home.settings.rate.is_some());
+            let is_rated = home.is_some_and(Home::is_rated);
             let shares = oracle.model.own_shares.values().filter(|own| *own.queue == *name.queue);
             let shares = shares.filter(|_| name.member.is_none());
             let shares: Vec<Vec<u8>> = shares.map(|own| own.share.to_vec()).collect();
