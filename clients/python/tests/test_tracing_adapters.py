@@ -79,6 +79,17 @@ def test_celery_tasks_are_in_the_trace_of_the_request(
     assert failed.event("exception")["exception.message"] == "no such thing"
 
 
+def test_a_celery_task_may_begin_again_before_its_first_try_ends(
+    application: Application, receiver: Receiver
+) -> None:
+    application.tasks.overtaken.delay("x")
+    with application.worker("--pool", "threads", app="traced_app", TRACES=receiver.url):
+        application.await_done("x")
+    spans = receiver.await_spans(named("process celery", 2))
+    attempts = [span for span in spans if span.kind == "CONSUMER"]
+    assert [attempt.attributes.get("error.type") for attempt in attempts] == ["Retry", None]
+
+
 def test_each_delivery_of_a_celery_task_is_an_attempt(
     application: Application, receiver: Receiver, provider: TracerProvider
 ) -> None:

@@ -10,6 +10,7 @@ Celery is active, its spans are the only ones.
 from __future__ import annotations
 
 import sys
+import threading
 from typing import Any, NamedTuple
 
 from .. import tracing
@@ -31,7 +32,13 @@ class Origin(NamedTuple):
     headers: dict[str, str]
 
 
-_running: dict[str, tracing.Attempt] = {}
+# The attempts of this process by Celery's id of the task and by thread. The id alone is too little:
+# a retry has the id of its task, and may begin in one thread before the failed try ends in another.
+_running: dict[tuple[str, int], tracing.Attempt] = {}
+
+
+def _here(task_id: str) -> tuple[str, int]:
+    return task_id, threading.get_ident()
 
 
 def has_own_span(message_headers: Any) -> bool:
@@ -73,22 +80,22 @@ def connect(**_: Any) -> None:
 def _begin(task_id: str, task: Any, **_: Any) -> None:
     origin = (task.request.properties or {}).get(ORIGIN_PROPERTY)
     if origin is not None and not tracing.celery_is_instrumented():
-        _running[task_id] = tracing.Attempt(*origin)
+        _running[_here(task_id)] = tracing.Attempt(*origin)
 
 
 def _failed(task_id: str, exception: BaseException, **_: Any) -> None:
-    if task_id in _running:
-        _running[task_id].failed(exception)
+    attempt = _running.get(_here(task_id))
+    if attempt is not None:
+        attempt.failed(exception)
 
 
 def _tried_again(request: Any, reason: Any, **_: Any) -> None:
     """Take note of a failure of which the task itself made a retry."""
-    if request.id in _running:
-        _running[request.id].failed(reason.exc or reason)
+    _failed(request.id, reason.exc or reason)
 
 
 def _end(task_id: str, **_: Any) -> None:
-    attempt = _running.pop(task_id, None)
+    attempt = _running.pop(_here(task_id), None)
     if attempt is not None:
         attempt.end()
 
