@@ -109,7 +109,7 @@ impl Numbers {
     /// Returns the slot of the task with this number.
     pub(crate) fn find(&self, number: u64) -> Option<Slot> {
         let Address { shelf, page, at } = Address::of(number);
-        let found = self.shelves.value(self.shelves.find(shelf)?);
+        let found = self.shelves.value(self.shelves.find_in_row(shelf)?);
         found.pages[page].as_ref()?.slots[at]
     }
 
@@ -120,7 +120,7 @@ impl Numbers {
         pages.flat_map(|page| page.slots.iter().flatten().copied())
     }
 
-    /// The shelf of a number. New numbers belong on the last one, and many tasks do not live long.
+    /// The shelf of a new number, which mostly belongs on the last one.
     #[inline]
     fn shelf(&self, address: Address) -> Option<Cursor> {
         let last = self.shelves.last().filter(|last| self.shelves.key(*last) == address.shelf);
@@ -128,7 +128,7 @@ impl Numbers {
     }
 
     fn page_mut(&mut self, address: Address) -> Option<(Cursor, &mut Page)> {
-        let cursor = self.shelf(address)?;
+        let cursor = self.shelves.find_in_row(address.shelf)?;
         let page = self.shelves.value_mut(cursor).pages[address.page].as_mut()?;
         Some((cursor, page))
     }

@@ -677,6 +677,10 @@ impl Task {
     }
 
     fn progress_to_keep(&self) -> Progress {
+        // Most tasks of which the store has to hear all were just put.
+        if self.besides.is_none() {
+            return Progress::fresh(self.number(), self.priority());
+        }
         let mut progress = self.progress();
         if let State::Taken(lease) = &progress.state
             && lease.is_unstarted()

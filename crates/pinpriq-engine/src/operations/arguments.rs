@@ -3,7 +3,7 @@
 //! Each check returns a refusal that names the value and its bound. Checks that need a queue or a
 //! task are in the commands themselves.
 
-use pinpriq_proto::command::Command;
+use pinpriq_proto::command::{Command, QueueName, Take};
 use pinpriq_proto::facts::{check_name, check_queue};
 use pinpriq_proto::limits::{ID_BYTES_MAX, REASON_BYTES_MAX};
 use pinpriq_proto::reply::{Refusal, RefusalKind};
@@ -29,6 +29,9 @@ pub(crate) fn bad(sentence: String) -> Refusal {
 pub(crate) fn check_names(command: &Command<'_>) -> Result<(), Refusal> {
     match command {
         Command::Put(put) => check_name("queue name", put.queue),
+        Command::Take(Take { queues: [name], member, .. }) => {
+            check_queue(QueueName { name, member: *member })
+        }
         Command::Ack(ack) => check_queue(ack.held.queue),
         other => check_other_names(other),
     }
