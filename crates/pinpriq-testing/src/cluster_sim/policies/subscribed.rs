@@ -32,6 +32,22 @@ struct Shared {
     perhaps_done: Vec<u64>,
     /// How many popped tasks may have been lost with connections.
     lost: u64,
+    /// The latest incarnation that has delivered something of a queue.
+    latest: BTreeMap<String, u64>,
+}
+
+impl Shared {
+    /// Notes who has delivered something of a queue. Returns whether it owns the queue no longer.
+    ///
+    /// A node that was paused, or cut from the others, sends what it had granted before it learns
+    /// that there is another owner. The receipts of such deliveries are stale.
+    fn is_of_former_owner(&mut self, queue: &str, receipt: &str) -> bool {
+        let incarnation = receipt.split('-').nth(1).and_then(|it| it.parse().ok());
+        let incarnation: u64 = incarnation.unwrap_or_else(|| panic!("{receipt} is no receipt"));
+        let latest = self.latest.entry(queue.to_owned()).or_default();
+        *latest = incarnation.max(*latest);
+        incarnation < *latest
+    }
 }
 
 /// How deliveries come.
@@ -205,8 +221,9 @@ impl Policy for Subscribed {
         assert!(possible.iter().any(is_possible), "{delivery:?} came to who has {possible:?}");
         let mut shared = self.shared.borrow_mut();
         assert!(shared.known.contains_key(&number), "{number} was not put");
-        let receipt = text(parts.get(3));
-        if shared.done.contains(&number) {
+        let (queue, receipt) = (text(parts.get(1)), text(parts.get(3)));
+        let is_late = !is_popped && shared.is_of_former_owner(&queue, &receipt);
+        if shared.done.contains(&number) && !is_late {
             // It may have been called back on its way, and the other client was faster.
             let was_recalled = !is_popped && possible.contains(&Mode::Recalled);
             assert!(was_recalled, "{number} was delivered after it was done");
@@ -218,7 +235,7 @@ impl Policy for Subscribed {
             if possible.contains(&Mode::Recalled) {
                 self.recallable.insert(number, receipt.clone());
             }
-            self.held.insert(number, (text(parts.get(1)), receipt));
+            self.held.insert(number, (queue, receipt));
         }
     }
 
